@@ -1,0 +1,82 @@
+"""The polynomial kernel."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from numbers import Integral
+
+import numpy as np
+
+from hirank.kernels.base import Array, BoundKernel, Kernel
+
+
+@dataclass(frozen=True)
+class Poly(Kernel):
+    """k(x, y) = (x.y + offset)^degree.
+
+    Parameters
+    ----------
+    degree : int, default=2
+        At least 1. With degree 1 the model is a linear factorization.
+    offset : float, default=1.0
+        Not negative. Positive values give all degrees up to `degree`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from hirank.kernels import Poly
+    >>> Poly(degree=2, offset=1.0).matrix(np.ones((1, 2)), np.ones((1, 2)))
+    array([[9.]])
+    """
+
+    degree: int = 2
+    offset: float = 1.0
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.degree, Integral) or self.degree < 1:
+            raise ValueError(f"degree must be a whole number of at least 1, got {self.degree!r}.")
+        if not 0 <= self.offset < np.inf:
+            raise ValueError(
+                f"offset must be a number that is not negative, got {self.offset!r}: "
+                "with a negative one the kernel is not positive semi-definite."
+            )
+
+    def bind(self, D: Array) -> BoundPoly:
+        return BoundPoly(D, self)
+
+    def diag(self, X: Array) -> Array:
+        return self._base_diag(X) ** self.degree
+
+    def diag_gradient(self, X: Array) -> Array:
+        return self.degree * (self._base_diag(X) ** (self.degree - 1))[..., None] * X
+
+    def dictionary_curvature(self, P: Array, Q: Array) -> Array:
+        return 2 * Q
+
+    def sample_curvature(self, P: Array, X: Array) -> Array:
+        return self.degree * self._base_diag(X) ** (self.degree - 1)
+
+    def _base_diag(self, X: Array) -> Array:
+        return np.einsum("...j,...j->...", X, X) + X.dtype.type(self.offset)
+
+
+class BoundPoly(BoundKernel):
+    """Poly against fixed points D, r x m. Its slope is degree * (x.d + offset)^(degree - 1)."""
+
+    def __init__(self, D: Array, kernel: Poly) -> None:
+        self.points = D
+        self.kernel = kernel
+
+    def rows(self, X: Array) -> tuple[Array, Array]:
+        base = X @ self.points.T
+        base += X.dtype.type(self.kernel.offset)
+        S = base ** (self.kernel.degree - 1)
+        K = S * base
+        S *= self.kernel.degree
+        return K, S
+
+    def pull_rows(self, P: Array, X: Array) -> Array:
+        return P @ self.points
+
+    def pull_points(self, P: Array, X: Array) -> Array:
+        return P.T @ X

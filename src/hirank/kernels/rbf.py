@@ -1,0 +1,126 @@
+"""The radial basis function kernel and the paper's bandwidth rule."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from hirank.kernels.base import Array, BoundKernel, Kernel
+
+SAMPLE_ROWS = 500
+"""Rows on which the mean distance is measured when there are more of them."""
+
+
+@dataclass(frozen=True)
+class RBF(Kernel):
+    """k(x, y) = exp(-|x - y|^2 / (2 sigma^2)).
+
+    Parameters
+    ----------
+    sigma : float, optional
+        Length scale. None takes a multiple of the mean pairwise distance of the data.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from hirank.kernels import RBF
+    >>> RBF(sigma=1.0).matrix(np.zeros((1, 2)), np.ones((1, 2))).round(4)
+    array([[0.3679]])
+    """
+
+    sigma: float | None = None
+    fixed_size: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        if self.sigma is not None and not 0 < self.sigma < np.inf:
+            raise ValueError(f"sigma must be a positive number or None, got {self.sigma!r}.")
+
+    def bind(self, D: Array) -> BoundRBF:
+        return BoundRBF(D, self._inverse_square())
+
+    def diag(self, X: Array) -> Array:
+        return np.ones(X.shape[:-1], X.dtype)
+
+    def diag_gradient(self, X: Array) -> None:
+        return None
+
+    def dictionary_curvature(self, P: Array, Q: Array) -> Array:
+        H = 2 * Q
+        H[np.diag_indices_from(H)] -= P.sum(axis=0) + 2 * Q.sum(axis=1)
+        return H * self._inverse_square()
+
+    def sample_curvature(self, P: Array, X: Array) -> Array:
+        return -P.sum(axis=1) * self._inverse_square()
+
+    def resolve(self, X: Array, bandwidth: float) -> RBF:
+        if self.sigma is not None:
+            return self
+        # Identical rows have no distance; any length scale describes them.
+        return RBF(bandwidth * (mean_distance(X) or 1.0))
+
+    def _inverse_square(self) -> float:
+        if self.sigma is None:
+            raise ValueError("This RBF kernel has no sigma yet: call resolve(X, bandwidth) first.")
+        return self.sigma**-2
+
+
+class BoundRBF(BoundKernel):
+    """RBF against fixed points D, r x m. Its slope is K itself."""
+
+    def __init__(self, D: Array, inverse_square: float) -> None:
+        r, m = D.shape
+        self.points = D
+        self.inverse_square = inverse_square
+        # -|x - d|^2 / (2 sigma^2) as one product: [x, -|x|^2/2, 1] . [d, 1, -|d|^2/2] / sigma^2
+        self.exponent = np.empty((r, m + 2), D.dtype)
+        self.exponent[:, :m] = D
+        self.exponent[:, m] = 1
+        self.exponent[:, m + 1] = -np.einsum("ij,ij->i", D, D) / 2
+        self.exponent *= inverse_square
+        # P [D, 1] gives P D and the row sums of P together.
+        self.points_and_one = np.ones((r, m + 1), D.dtype)
+        self.points_and_one[:, :m] = D
+
+    def rows(self, X: Array) -> tuple[Array, Array]:
+        m = X.shape[-1]
+        extended = np.empty((*X.shape[:-1], m + 2), X.dtype)
+        extended[..., :m] = X
+        extended[..., m] = np.einsum("...j,...j->...", X, X)
+        extended[..., m] *= -0.5
+        extended[..., m + 1] = 1
+        K = extended @ self.exponent.T
+        np.minimum(K, 0, out=K)
+        np.exp(K, out=K)
+        return K, K
+
+    def pull_rows(self, P: Array, X: Array) -> Array:
+        m = X.shape[-1]
+        product = P @ self.points_and_one
+        gradient = product[..., m:] * X
+        np.subtract(product[..., :m], gradient, out=gradient)
+        gradient *= self.inverse_square
+        return gradient
+
+    def pull_points(self, P: Array, X: Array) -> Array:
+        return self.inverse_square * (P.T @ X - P.sum(axis=0)[:, None] * self.points)
+
+
+def mean_distance(X: Array) -> float:
+    """Mean Euclidean distance between two different rows of X, n x m.
+
+    With more than `SAMPLE_ROWS` rows, that many evenly spaced ones stand for all. 0.0 if there
+    is only one row.
+    """
+    n = len(X)
+    if n > SAMPLE_ROWS:
+        X = X[np.linspace(0, n - 1, SAMPLE_ROWS).astype(int)]
+        n = SAMPLE_ROWS
+    if n < 2:
+        return 0.0
+    centered = X - X.mean(axis=0)  # keeps digits when the data are far from zero
+    squares = np.einsum("ij,ij->i", centered, centered)
+    squared = squares[:, None] + squares - 2 * (centered @ centered.T)
+    np.fill_diagonal(squared, 0)
+    return float(np.sqrt(np.maximum(squared, 0)).sum(dtype=np.float64) / (n * (n - 1)))

@@ -1,0 +1,1 @@
+"""Model: objective, codes, gradients and starting points. Pure functions, no optimization."""

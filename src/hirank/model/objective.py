@@ -1,0 +1,166 @@
+"""The objective of kernelized factorization, its codes and its exact gradients.
+
+Notation (rows are samples): X is n x m, the dictionary D is r x m, K = k(X, D) is n x r,
+G = k(D, D) is r x r, the codes Z are n x r, A = G + beta I. The objective is
+
+    L(X, D, Z) = 1/2 sum_i k(x_i, x_i) - <K, Z> + 1/2 <Z G, Z> + alpha/2 tr G + beta/2 |Z|^2.
+
+The best codes are Z = K A^-1, and with them in place it becomes the reduced objective
+
+    F(X, D) = 1/2 sum_i k(x_i, x_i) - 1/2 <K A^-1, K> + alpha/2 tr G.
+
+Everything here is a pure function. Nothing is larger than n x m but blocks of rows of K and
+Z, so memory and time are linear in n.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+from scipy.linalg import lapack
+
+from hirank.kernels import Array, BoundKernel, Kernel
+from hirank.model.triangular import times_lower
+from hirank.model.workers import Workers, row_blocks
+
+
+@dataclass(frozen=True)
+class Basis:
+    """A dictionary D, r x m, seen through a kernel, with the ridge beta of the codes.
+
+    The r x r algebra is done in double precision whatever the dtype of D: it costs little, and
+    G + beta I then stays positive definite for small beta.
+    """
+
+    kernel: Kernel
+    D: Array
+    beta: float
+    alpha: float = 0.0
+
+    def prepare(self) -> Basis:
+        """Compute what is cached, once, before threads ask for it."""
+        _ = self.bound, self.root
+        return self
+
+    @cached_property
+    def bound(self) -> BoundKernel:
+        return self.kernel.bind(self.D)
+
+    @cached_property
+    def gram(self) -> tuple[Array, Array]:
+        """G and its slope, r x r, in double precision."""
+        D = self.D.astype(np.float64, copy=False)
+        return self.kernel.bind(D).rows(D)
+
+    @cached_property
+    def root(self) -> Array:
+        """The lower triangular R = L^-1, r x r, in the dtype of D, for A = L L'; A^-1 = R'R.
+
+        Its entries are of size beta^-1/2 where those of A^-1 are of size 1/beta, so products with
+        it keep twice as many digits. At the end of a path A^-1 would leave none.
+        """
+        A = self.gram[0].copy()
+        A[np.diag_indices_from(A)] += self.beta
+        # The transpose of a C array is a Fortran one: LAPACK works in place.
+        factor, failed = lapack.dpotrf(A.T, lower=0, clean=1, overwrite_a=1)
+        if failed:
+            raise np.linalg.LinAlgError(
+                f"The kernel matrix of the dictionary plus beta={self.beta:.3g} is not positive "
+                "definite. Use a larger beta."
+            )
+        upper, _ = lapack.dtrtri(factor, lower=0, overwrite_c=1)
+        return np.ascontiguousarray(upper.T, dtype=self.D.dtype)
+
+
+class Gradient(NamedTuple):
+    """Reduced objective and its gradients (None where not asked for)."""
+
+    value: float
+    X: Array | None
+    D: Array | None
+
+
+def codes(X: Array, basis: Basis) -> Array:
+    """The best codes Z = K A^-1 of the samples X, n x m -> n x r."""
+    return _codes_and_residuals(X, basis)[0]
+
+
+def objective(X: Array, Z: Array, basis: Basis) -> float:
+    """L(X, D, Z) for any codes Z, n x r."""
+    K = basis.bound.rows(X)[0]
+    G = basis.gram[0]
+    ZZ = (Z.T @ Z).astype(np.float64, copy=False)
+    fit = basis.kernel.diag(X) / 2 - np.einsum("ij,ij->i", K, Z)
+    value = fit.sum(dtype=np.float64) + (ZZ * G).sum() / 2
+    return float(value + basis.alpha / 2 * np.trace(G) + basis.beta / 2 * np.trace(ZZ))
+
+
+def _codes_and_residuals(X: Array, basis: Basis) -> tuple[Array, Array, Array]:
+    """Codes Z, slope S of K (both n x r) and each sample's part of F (n)."""
+    K, S = basis.bound.rows(X)
+    V = K.copy()
+    times_lower(V, basis.root, transposed=True)
+    residual = basis.kernel.diag(X) - np.einsum("...j,...j->...", V, V)
+    residual *= 0.5
+    times_lower(V, basis.root, transposed=False)
+    Z = V
+    return Z, S, residual
+
+
+def _pull_rows(P: Array, X: Array, basis: Basis) -> Array:
+    """Gradient of F in X, n x m, from P = Z * S."""
+    gradient = basis.bound.pull_rows(P, X)
+    np.negative(gradient, out=gradient)
+    own = basis.kernel.diag_gradient(X)
+    if own is not None:
+        gradient += own
+    return gradient
+
+
+def sample_gradient(X: Array, basis: Basis) -> tuple[Array, Array]:
+    """Each sample's part of F, n, and its gradient, n x m; also for stacks, ... x n x m."""
+    Z, S, residual = _codes_and_residuals(X, basis)
+    Z *= S
+    return residual, _pull_rows(Z, X, basis)
+
+
+def reduced_gradient(
+    X: Array, basis: Basis, workers: Workers, *, wrt_X: bool = True, wrt_D: bool = True
+) -> Gradient:
+    """F(X, D) and its exact gradients in X, n x m, and D, r x m.
+
+    Z is optimal, so the gradients treat it as a constant: dF/dK = -Z, dF/dG = (Z'Z + alpha I)/2.
+    """
+    (n, m), r = X.shape, len(basis.D)
+    grad_X = np.empty_like(X) if wrt_X else None
+    G, slope = basis.gram
+    basis.prepare()
+
+    def block(rows: slice) -> tuple[float, Array, Array] | tuple[float, None, None]:
+        x = X[rows]
+        Z, S, residual = _codes_and_residuals(x, basis)
+        ZZ = Z.T @ Z if wrt_D else None
+        Z *= S
+        if grad_X is not None:
+            grad_X[rows] = _pull_rows(Z, x, basis)
+        value = float(residual.sum(dtype=np.float64))
+        return (value, ZZ, basis.bound.pull_points(Z, x)) if ZZ is not None else (value, None, None)
+
+    value = basis.alpha / 2 * float(np.trace(G))
+    ZZ = np.zeros((r, r), X.dtype)
+    grad_D = np.zeros((r, m), X.dtype)
+    blocks = row_blocks(n, r * X.itemsize)
+    for part, part_ZZ, part_D in workers.map(block, blocks, cost=1.0 * n * r * (m + r)):
+        value += part
+        if part_ZZ is not None and part_D is not None:
+            ZZ += part_ZZ
+            grad_D -= part_D
+    if not wrt_D:
+        return Gradient(value, grad_X, None)
+    ZZ[np.diag_indices_from(ZZ)] += basis.alpha
+    ZZ *= slope
+    grad_D += basis.bound.pull_rows(ZZ, basis.D)
+    return Gradient(value, grad_X, grad_D)

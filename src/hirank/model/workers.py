@@ -1,0 +1,83 @@
+"""Threads for blocks of rows: hirank's own, with the threads of BLAS switched off meanwhile.
+
+BLAS threads slow small products down badly and fight each other when two BLAS libraries (NumPy
+brings one, SciPy another) or other programs are busy. Blocks of rows are independent, so a few
+threads that each take whole blocks use the cores better, element-wise work included. The
+blocks, and the order in which their results are added, never depend on the number of threads:
+neither do the results.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from functools import lru_cache
+from itertools import pairwise
+from types import TracebackType
+from typing import TypeVar
+
+from threadpoolctl import ThreadpoolController
+
+T = TypeVar("T")
+
+BLOCK_BYTES = 1 << 20
+"""Size of one n x r work array of a block: two of them fit a core's second-level cache."""
+WORTH_SHARING = 2e7
+"""Multiplications below which handing blocks to threads costs more than it saves."""
+
+
+@lru_cache(maxsize=1)
+def _controller() -> ThreadpoolController:
+    return ThreadpoolController()
+
+
+def allowed_threads() -> int:
+    """Threads that BLAS may use now: what the user or the machine allows."""
+    counts = [lib["num_threads"] for lib in _controller().info() if lib["user_api"] == "blas"]
+    return max(counts, default=1)
+
+
+class Workers:
+    """A context in which BLAS runs on one thread and ``map`` shares blocks among several.
+
+    Parameters
+    ----------
+    n_threads : int, optional
+        None takes as many as BLAS may use on entry (``OMP_NUM_THREADS``, threadpoolctl).
+    """
+
+    def __init__(self, n_threads: int | None = None) -> None:
+        self.n_threads = n_threads
+        self._stack = ExitStack()
+        self._pool: ThreadPoolExecutor | None = None
+
+    def __enter__(self) -> Workers:
+        n_threads = allowed_threads() if self.n_threads is None else self.n_threads
+        self._stack.enter_context(_controller().limit(limits=1, user_api="blas"))
+        if n_threads > 1:
+            self._pool = self._stack.enter_context(ThreadPoolExecutor(n_threads, "hirank"))
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._pool = None
+        self._stack.close()
+
+    def map(self, work: Callable[[slice], T], blocks: Sequence[slice], cost: float) -> Iterator[T]:
+        """``work(block)`` for each block, in order; `cost` is the multiplications in all."""
+        if self._pool is None or len(blocks) == 1 or cost < WORTH_SHARING:
+            return map(work, blocks)
+        return self._pool.map(work, blocks)
+
+
+def row_blocks(n: int, row_bytes: int) -> list[slice]:
+    """Slices of nearly equal length that cover n rows, each of `row_bytes` in a work array."""
+    count = max(1, -(-n * row_bytes // BLOCK_BYTES))
+    count += count % 2 if count > 1 else 0  # an even number shares well
+    bounds = [n * i // count for i in range(count + 1)]
+    return [slice(a, b) for a, b in pairwise(bounds)]

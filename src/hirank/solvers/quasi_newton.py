@@ -1,0 +1,117 @@
+"""Limited-memory BFGS for many independent problems side by side.
+
+Each row of an array is a problem of its own: own step length, own curvature, own line search. One
+round costs one evaluation of all rows. A row whose trial point is good enough accepts it and
+turns to a new direction; the others shorten their step and try again in the next round. So no row
+waits for, or depends on, another. A joint problem is the case of one row.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hirank.kernels import Array
+
+SUFFICIENT = 1e-4
+"""Part of the decrease that the slope predicts which a step must reach (Armijo)."""
+
+
+class Pair(NamedTuple):
+    """The steps of one round and the changes of the gradient along them."""
+
+    s: Array  # b x N
+    y: Array  # b x N
+    rho: Array  # b: 1 / <s, y>, or 0 where the row took no usable step
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Where every row stands: b problems with N variables each."""
+
+    x: Array  # b x N, accepted points
+    value: NDArray[np.float64]  # b
+    gradient: Array  # b x N
+    direction: Array  # b x N
+    length: Array  # b, next trial step along the direction
+    gamma: Array  # b, curvature scale of the last usable step
+    history: tuple[Pair | None, ...]  # of the last rounds; None where no row took a step
+
+
+def dot(a: Array, b: Array) -> Array:
+    """Row by row inner products, b x N -> b."""
+    return np.einsum("ij,ij->i", a, b)
+
+
+def begin(x: Array, value: NDArray[np.float64], gradient: Array, memory: int) -> Rows:
+    """Steepest descent with a cautious first step."""
+    norm = np.sqrt(dot(gradient, gradient))
+    length = 1 / np.maximum(norm, np.finfo(x.dtype).tiny ** 0.5)
+    return Rows(
+        x=x,
+        value=value,
+        gradient=gradient,
+        direction=-gradient,
+        length=np.minimum(1, length).astype(x.dtype),
+        gamma=np.ones(len(x), x.dtype),
+        history=(None,) * memory,
+    )
+
+
+def trial(rows: Rows) -> Array:
+    """The points to evaluate next, b x N."""
+    return rows.x + rows.length[:, None] * rows.direction
+
+
+def update(rows: Rows, point: Array, value: NDArray[np.float64], gradient: Array) -> Rows:
+    """Judge the trial points by their values (b) and gradients (b x N)."""
+    slope = dot(rows.gradient, rows.direction)
+    accepted = value <= rows.value + SUFFICIENT * rows.length * slope
+    shorter = _shorter(rows, value, slope)
+    if not accepted.any():
+        return replace(rows, length=shorter, history=(*rows.history[1:], None))
+    s, y = point - rows.x, gradient - rows.gradient
+    if not accepted.all():
+        column = accepted[:, None]
+        s, y = np.where(column, s, 0), np.where(column, y, 0)
+        point = np.where(column, point, rows.x)
+        gradient = np.where(column, gradient, rows.gradient)
+        value = np.where(accepted, value, rows.value)
+    sy, yy = dot(s, y), dot(y, y)
+    usable = accepted & (sy > np.finfo(sy.dtype).eps * yy * rows.gamma)
+    pair = Pair(s, y, np.divide(1, sy, out=np.zeros_like(sy), where=usable))
+    gamma = np.divide(sy, yy, out=rows.gamma.copy(), where=usable)
+    history = (*rows.history[1:], pair)
+    direction = _two_loop(gradient, gamma, history)
+    if not accepted.all():
+        direction = np.where(column, direction, rows.direction)
+    length = np.where(accepted, 1, shorter).astype(shorter.dtype)
+    return Rows(point, value, gradient, direction, length, gamma, history)
+
+
+def _shorter(rows: Rows, value: NDArray[np.float64], slope: Array) -> Array:
+    """Minimum of the parabola through value, slope and trial value; within 0.1 to 0.5 of it."""
+    with np.errstate(all="ignore"):
+        t = rows.length
+        best = -slope * t / (2 * (value - rows.value - slope * t))
+    factor = np.where(np.isfinite(best), np.clip(best, 0.1, 0.5), 0.1)
+    return (rows.length * factor).astype(rows.length.dtype)
+
+
+def _two_loop(gradient: Array, gamma: Array, history: tuple[Pair | None, ...]) -> Array:
+    """- H gradient, b x N, for the inverse Hessian H that the history describes."""
+    q = -gradient
+    pairs = [pair for pair in history if pair is not None]
+    weights = []
+    for pair in reversed(pairs):
+        a = pair.rho * dot(pair.s, q)
+        q -= a[:, None] * pair.y
+        weights.append(a)
+    q *= gamma[:, None]
+    for pair, a in zip(pairs, reversed(weights), strict=True):
+        b = pair.rho * dot(pair.y, q)
+        q += (a - b)[:, None] * pair.s
+    return q

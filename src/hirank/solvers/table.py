@@ -1,0 +1,52 @@
+"""A whole table at once: starting point, path and solver put together."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hirank.kernels import Array, Kernel
+from hirank.model.start import soft_impute, spread_rows
+from hirank.model.workers import Workers
+from hirank.solvers.lbfgs import LBFGS
+from hirank.solvers.loop import Callback, Result, run
+from hirank.solvers.newton import Newton
+from hirank.solvers.path import Stage
+
+
+def complete_table(
+    X: Array,
+    observed: NDArray[np.bool_],
+    n_components: int,
+    kernel: Kernel,
+    stages: Sequence[Stage],
+    workers: Workers,
+    rng: np.random.Generator,
+    *,
+    method: str = "lbfgs",
+    alpha: float = 0.0,
+    max_iter: int = 100,
+    tol: float = 0.0,
+    callback: Callback | None = None,
+) -> Result:
+    """Learn a dictionary of `n_components` points from X, n x m, and fill its missing entries.
+
+    With nothing missing only the dictionary is learned. ``"lbfgs"`` starts from a linear completion
+    and takes the dictionary from its rows; ``"newton"`` starts as the paper does, from zeros and a
+    normal random dictionary.
+    """
+    solver: Any
+    if method == "newton":
+        solver = Newton(observed)
+        start = np.where(observed, X, 0).astype(X.dtype, copy=False)
+        D = rng.standard_normal((n_components, X.shape[1])).astype(X.dtype)
+    else:
+        solver = LBFGS(observed, workers)
+        start = soft_impute(X, observed)
+        D = start[spread_rows(start, n_components, rng)].copy()
+    return run(
+        solver, kernel, stages, start, D, alpha=alpha, max_iter=max_iter, tol=tol, callback=callback
+    )

@@ -1,0 +1,57 @@
+"""What several test modules share: reference values, and the paper's synthetic tables."""
+
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+from hypothesis import settings
+
+from hirank.datasets import polynomial_manifolds
+from hirank.kernels import RBF, Poly
+from hirank.solvers.path import Setting
+
+settings.register_profile("hirank", deadline=None, max_examples=30, derandomize=True)
+settings.load_profile("hirank")
+
+
+class Reference(NamedTuple):
+    """The paper authors' own results on a small problem (see tests/data/README.md)."""
+
+    arrays: dict[str, np.ndarray]
+    settings: dict[str, Setting]
+
+    def __getitem__(self, key: str) -> np.ndarray:
+        return self.arrays[key]
+
+
+@pytest.fixture(scope="session")
+def reference() -> Reference:
+    with np.load(Path(__file__).parent / "data" / "reference.npz", allow_pickle=False) as file:
+        arrays = dict(file)
+    value = {key: a.item() for key, a in arrays.items() if a.ndim == 0}
+    return Reference(
+        arrays,
+        {
+            "rbf": Setting(RBF(value["sigma2"] ** 0.5), value["beta_rbf"]),
+            "poly": Setting(
+                Poly(int(value["q"]), value["c"]), value["beta_poly"], value["alpha_poly"]
+            ),
+        },
+    )
+
+
+class Table(NamedTuple):
+    truth: np.ndarray
+    observed: np.ndarray
+
+    @property
+    def holes(self) -> np.ndarray:
+        return np.where(self.observed, self.truth, np.nan)
+
+
+@pytest.fixture(scope="session")
+def curved() -> Table:
+    """Two curved surfaces, 120 x 12, 30 % missing."""
+    truth = polynomial_manifolds(60, 12, latent=2, degree=2, manifolds=2, random_state=0)
+    return Table(truth, np.random.default_rng(1).random(truth.shape) >= 0.3)
