@@ -1,0 +1,6 @@
+"""scikit-learn estimators: plumbing around the solvers, no mathematics."""
+
+from hirank.estimators.kfmc import KFMC
+from hirank.estimators.tables import complete
+
+__all__ = ["KFMC", "complete"]

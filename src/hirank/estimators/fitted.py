@@ -1,0 +1,66 @@
+"""A learned model apart from the estimator that learned it: arrays in, completed arrays out."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hirank.estimators.scaling import Scaling
+from hirank.kernels import Array
+from hirank.model.objective import codes
+from hirank.model.workers import Workers
+from hirank.solvers.path import Setting
+from hirank.solvers.samples import complete_samples
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """Everything that completing a sample needs. Nothing here changes after the fit."""
+
+    nonempty: NDArray[np.bool_]  # which of the m input features had an observed entry: k of them
+    scaling: Scaling  # of those k; v of them vary
+    D: NDArray[np.float64]  # dictionary in scaled units, r x v
+    settings: tuple[Setting, ...]  # of the stages of the fit
+
+    def complete(self, X: Array, observed: NDArray[np.bool_]) -> Array:
+        """Fill samples, n x m -> n x k. Observed entries come back as they are."""
+        X, observed = X[:, self.nonempty], observed[:, self.nonempty]
+        scaled = self.scaling.forward(np.where(observed, X, 0).astype(np.float64))
+        seen = observed[:, self.scaling.varying]
+        blank = seen.sum(axis=1) == 0
+        todo = ~seen.all(axis=1) & ~blank
+        if todo.any():
+            with Workers() as workers:
+                scaled[todo] = complete_samples(
+                    scaled[todo], seen[todo], self.D, self.settings, workers
+                )
+        filled = self.scaling.backward(scaled)
+        fill_blank(filled, blank, self.scaling)
+        return np.where(observed, X, filled.astype(X.dtype))
+
+    def codes(self, X: Array) -> NDArray[np.float64]:
+        """Codes of completed samples, n x k -> n x r."""
+        scaled = self.scaling.forward(X.astype(np.float64))
+        return codes(scaled, self.settings[-1].basis(self.D))
+
+    def dictionary(self) -> NDArray[np.float64]:
+        """The dictionary in the units of the data, r x k."""
+        return self.scaling.backward(self.D)
+
+
+def fill_blank(filled: Array, blank: NDArray[np.bool_], scaling: Scaling) -> None:
+    """Write the feature means over samples that nothing is known of, and warn."""
+    if not blank.any() or not scaling.varying.any():
+        return
+    filled[blank] = scaling.mean
+    rows = np.flatnonzero(blank)
+    shown = ", ".join(map(str, rows[:5])) + (", ..." if len(rows) > 5 else "")
+    warnings.warn(
+        f"{len(rows)} sample(s) have no observed entry to go by (rows {shown}). They were filled "
+        "with the feature means; drop them if you do not want that.",
+        UserWarning,
+        stacklevel=5,
+    )

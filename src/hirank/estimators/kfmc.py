@@ -1,0 +1,413 @@
+"""KFMC as a scikit-learn estimator: checking, scaling and bookkeeping; no mathematics."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
+from sklearn.impute import MissingIndicator
+from sklearn.utils import check_array, check_random_state
+from sklearn.utils.validation import _check_feature_names_in, check_is_fitted, validate_data
+
+from hirank.estimators.callbacks import (
+    CallbackSupportMixin,
+    SklearnBridge,
+    reporter,
+    with_callbacks,
+)
+from hirank.estimators.fitted import Fitted, fill_blank
+from hirank.estimators.parameters import check_choice, check_count, check_number
+from hirank.estimators.scaling import Scaling
+from hirank.kernels import RBF, Array, Kernel, Poly
+from hirank.model.workers import Workers
+from hirank.solvers.features import complete_features
+from hirank.solvers.loop import TRACE, Progress, Result
+from hirank.solvers.path import BANDWIDTHS, Stage, default_path, resettle
+from hirank.solvers.table import complete_table
+
+NEWTON_BETA = 1e-3
+"""The paper's ridge for the RBF kernel."""
+AUTO_LIMIT = 400
+"""Most components that the automatic rule takes."""
+
+
+class KFMC(CallbackSupportMixin, OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
+    """Imputation of tables with nonlinear structure by kernelized factorization.
+
+    The samples (rows) are taken to lie near a curved surface, or several, or many subspaces. The
+    model is a dictionary of points in the space of the data; seen through a kernel, every sample is
+    close to a linear combination of them. Missing entries are chosen such that this holds.
+
+    Parameters
+    ----------
+    n_components : int or "auto", default="auto"
+        Points in the dictionary, at most the number of samples. ``"auto"`` takes
+        ``3.8 * n_samples**0.6`` (60 for 100 samples, 240 for 1000), at most 400.
+    kernel : {"rbf", "poly"} or Kernel, default="rbf"
+        A kernel object is used as it is, in units of the scaled features.
+    bandwidth : "path" or float, default="path"
+        Length scale of the RBF kernel as a multiple of the mean distance between samples.
+        ``"path"`` grows from 1 to 5 along the stages; a number stays.
+    degree : int, default=2
+        Degree of the polynomial kernel.
+    offset : float, default=1.0
+        Offset of the polynomial kernel.
+    alpha : float, default=0.0
+        Weight of the size of the dictionary (no effect with the RBF kernel, whose size is fixed).
+    beta : float, optional
+        Ridge of the codes, in units of the mean of k(d, d) over the dictionary: the value at the
+        end of the path for ``solver="lbfgs"``, throughout for ``"newton"``. Raise it for noisy
+        data. By default 1e-8 (1e-5 for float32 input) and 1e-3.
+    solver : {"lbfgs", "newton"}, default="lbfgs"
+        ``"lbfgs"`` minimizes over missing entries and dictionary together, along a path from
+        strong to weak regularization. ``"newton"`` is Algorithm 1 of the paper.
+    scale : bool, default=True
+        Bring each feature to mean 0 and standard deviation 1 first, and back afterwards.
+    max_iter : int, default=100
+        Most steps in each stage (``"newton"`` has one stage).
+    tol : float, default=1e-4
+        A stage ends when the objective fell by less than this fraction over ten steps.
+    missing_values : float, default=nan
+        What stands for a missing value. NaN always does as well.
+    add_indicator : bool, default=False
+        Append a column of 0 and 1 for each feature that had missing entries in ``fit``.
+    keep_empty_features : bool, default=False
+        Features without any observed entry in ``fit`` are dropped; with True they are kept and
+        filled with 0.
+    random_state : int, RandomState or None, default=None
+        Chooses the starting dictionary.
+    verbose : int, default=0
+        1 writes a line per stage to standard error, 2 a line per step.
+
+    Attributes
+    ----------
+    dictionary_ : array, n_components_ x n_features_kept
+        The dictionary, in the units of the data.
+    n_components_ : int
+    kernel_ : Kernel
+        The kernel of the last stage, for scaled features.
+    objective_ : float
+        Reduced objective at the end.
+    n_iter_ : int
+        Steps in all.
+    stop_reason_ : str
+        A sentence.
+    trace_ : structured array
+        Columns ``step``, ``stage``, ``objective``, ``seconds``.
+    n_features_in_ : int
+    feature_names_in_ : array of str
+        Only if X has string column names.
+
+    Notes
+    -----
+    Observed entries come back bit for bit. ``fit_transform`` returns the solution of the fit;
+    ``transform`` completes each sample on its own with the fitted dictionary and never changes the
+    model. A sample without any observed entry is left out of the fit and filled with the feature
+    means, with a warning.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from hirank import KFMC
+    >>> t = np.linspace(-1, 1, 60)
+    >>> X = np.column_stack([t, t**2, t**3, np.cos(3 * t)])
+    >>> holes = X.copy()
+    >>> holes[::3, 1] = np.nan
+    >>> filled = KFMC(random_state=0).fit_transform(holes)
+    >>> bool(np.abs(filled - X).max() < 0.05)
+    True
+    """
+
+    def __init__(
+        self,
+        n_components: int | str = "auto",
+        *,
+        kernel: str | Kernel = "rbf",
+        bandwidth: str | float = "path",
+        degree: int = 2,
+        offset: float = 1.0,
+        alpha: float = 0.0,
+        beta: float | None = None,
+        solver: str = "lbfgs",
+        scale: bool = True,
+        max_iter: int = 100,
+        tol: float = 1e-4,
+        missing_values: float = np.nan,
+        add_indicator: bool = False,
+        keep_empty_features: bool = False,
+        random_state: int | np.random.RandomState | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.n_components = n_components
+        self.kernel = kernel
+        self.bandwidth = bandwidth
+        self.degree = degree
+        self.offset = offset
+        self.alpha = alpha
+        self.beta = beta
+        self.solver = solver
+        self.scale = scale
+        self.max_iter = max_iter
+        self.tol = tol
+        self.missing_values = missing_values
+        self.add_indicator = add_indicator
+        self.keep_empty_features = keep_empty_features
+        self.random_state = random_state
+        self.verbose = verbose
+
+    @with_callbacks  # type: ignore[untyped-decorator]
+    def fit(self, X: Any, y: object = None) -> KFMC:
+        """Learn the dictionary from a table.
+
+        Parameters
+        ----------
+        X : array-like, n_samples x n_features
+            With missing entries or without.
+        y : ignored
+
+        Returns
+        -------
+        self
+        """
+        self._fit(X)
+        return self
+
+    @with_callbacks  # type: ignore[untyped-decorator]
+    def fit_transform(self, X: Any, y: object = None, **params: Any) -> Any:
+        """Learn the dictionary and return the table that was completed in doing so.
+
+        Parameters
+        ----------
+        X : array-like, n_samples x n_features
+        y, **params : ignored
+
+        Returns
+        -------
+        X : array, n_samples x n_features_out
+        """
+        return self._output(*self._fit(X))
+
+    def transform(self, X: Any) -> Any:
+        """Complete samples with the fitted dictionary, each on its own.
+
+        Parameters
+        ----------
+        X : array-like, n_samples x n_features
+
+        Returns
+        -------
+        X : array, n_samples x n_features_out
+        """
+        check_is_fitted(self)
+        table, observed = self._checked(X, reset=False)
+        return self._output(table, observed, self._fitted.complete(table, observed))
+
+    def complete_features(self, X: Any, features: Any, *, ridge: float = 0.01) -> Array:
+        """Complete columns that were not there at fit time, from the codes of their samples.
+
+        Parameters
+        ----------
+        X : array-like, n_samples x n_features
+            The samples in the features of the fit, complete (for instance the result of
+            ``fit_transform``) or not (then ``transform`` completes them first).
+        features : array-like, n_samples x n_new
+            The new columns, with missing entries.
+        ridge : float, default=0.01
+            Shrinks the weights of the codes.
+
+        Returns
+        -------
+        features : array, n_samples x n_new
+        """
+        check_is_fitted(self)
+        table, observed = self._checked(X, reset=False)
+        new = check_array(features, dtype=(np.float64, np.float32), ensure_all_finite="allow-nan")
+        seen = ~is_missing(new, self.missing_values)
+        if len(new) != len(table):
+            raise ValueError(
+                f"X has {len(table)} samples but features has {len(new)}: "
+                "give the same samples, in the same order, to both."
+            )
+        if not seen.any(axis=0).all():
+            empty = np.flatnonzero(~seen.any(axis=0)).tolist()
+            raise ValueError(f"New features {empty} have no observed entry: drop them.")
+        Z = self._fitted.codes(self._fitted.complete(table, observed))
+        scaling = Scaling.measure(new, seen, scale=True)
+        scaled = scaling.forward(np.where(seen, new, 0).astype(np.float64))
+        completed = complete_features(scaled, seen[:, scaling.varying], Z, ridge=ridge)
+        return np.where(seen, new, scaling.backward(completed).astype(new.dtype))
+
+    def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
+        """Names of the columns of the output.
+
+        Parameters
+        ----------
+        input_features : array-like of str, optional
+
+        Returns
+        -------
+        names : array of str
+        """
+        check_is_fitted(self)
+        names = _check_feature_names_in(self, input_features)
+        kept = names if self.keep_empty_features else names[self._fitted.nonempty]
+        if self._indicator is None:
+            return kept
+        return np.concatenate([kept, self._indicator.get_feature_names_out(names)])
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+    def _fit(self, X: Any) -> tuple[Array, NDArray[np.bool_], Array]:
+        """Learn, and return the table, what was observed in it, and its kept features filled."""
+        self._check_parameters()
+        table, observed = self._checked(X, reset=True)
+        nonempty = observed.sum(axis=0) > 0
+        if not nonempty.any():
+            raise ValueError(
+                "X has no observed entry: there is nothing to learn from. "
+                f"Check that missing_values={self.missing_values!r} is what you mean."
+            )
+        kept, seen = table[:, nonempty], observed[:, nonempty]
+        scaling = Scaling.measure(kept, seen, scale=self.scale)
+        blank = seen[:, scaling.varying].sum(axis=1) == 0
+        scaled = scaling.forward(np.where(seen, kept, 0).astype(kept.dtype))
+        if scaling.varying.any():
+            result = self._solve(scaled[~blank], seen[~blank][:, scaling.varying], X)
+            scaled[~blank] = result.X
+        else:
+            result = _nothing_to_learn(scaled, self._resolved_components(len(scaled)))
+        D = result.D.astype(np.float64)
+        settings = resettle(result.settings, self._stages(table.dtype), D)
+        self._fitted = Fitted(nonempty, scaling, D, settings)
+        self._indicator = self._fit_indicator(observed)
+        self.dictionary_ = self._fitted.dictionary()
+        self.n_components_ = len(result.D)
+        self.kernel_ = result.settings[-1].kernel if result.settings else self._kernel()
+        self.objective_ = result.objective
+        self.n_iter_ = result.n_iter
+        self.stop_reason_ = result.stop_reason
+        self.trace_ = result.trace
+        filled = scaling.backward(scaled)
+        fill_blank(filled, blank, scaling)
+        return table, observed, np.where(seen, kept, filled)
+
+    def _solve(self, X: Array, observed: NDArray[np.bool_], source: Any) -> Result:
+        """Run the solver on scaled samples, n x v, each with an observed entry."""
+        stages = self._stages(X.dtype)
+        bridge = SklearnBridge(self, source, len(stages) * self.max_iter)
+        report = reporter(type(self).__name__, len(stages), self.verbose)
+
+        def callback(line: Progress) -> bool:
+            if report is not None:
+                report(line)
+            return bridge(line)
+
+        with Workers() as workers:
+            result = complete_table(
+                X,
+                observed,
+                self._resolved_components(len(X)),
+                self._kernel(),
+                stages,
+                workers,
+                np.random.default_rng(check_random_state(self.random_state).randint(2**31)),
+                method=self.solver,
+                alpha=self.alpha,
+                max_iter=self.max_iter,
+                tol=self.tol,
+                callback=callback,
+            )
+        bridge.close()
+        return result
+
+    def _stages(self, dtype: np.dtype[Any]) -> tuple[Stage, ...]:
+        path = self.bandwidth == "path"
+        if self.solver == "newton":
+            beta = NEWTON_BETA if self.beta is None else self.beta
+            return (Stage(1.0 if path else float(self.bandwidth), beta),)
+        bandwidths = BANDWIDTHS if path else (float(self.bandwidth),) * len(BANDWIDTHS)
+        return default_path(dtype, bandwidths, self.beta)
+
+    def _kernel(self) -> Kernel:
+        if isinstance(self.kernel, Kernel):
+            return self.kernel
+        return RBF() if self.kernel == "rbf" else Poly(self.degree, self.offset)
+
+    def _resolved_components(self, n: int) -> int:
+        if self.n_components == "auto":
+            return max(1, min(n, AUTO_LIMIT, round(3.8 * n**0.6)))
+        r = int(self.n_components)
+        if r > n:
+            raise ValueError(
+                f"n_components={r} is more than the samples that can be used "
+                f"(n_samples={n}). Use at most {n}, or n_components='auto'."
+            )
+        return r
+
+    def _check_parameters(self) -> None:
+        if self.n_components != "auto":
+            check_count("n_components (if not 'auto')", self.n_components)
+        if not isinstance(self.kernel, Kernel):
+            check_choice("kernel (if not a Kernel object)", self.kernel, ("rbf", "poly"))
+        if self.bandwidth != "path":
+            check_number("bandwidth (if not 'path')", self.bandwidth, above=0)
+        if self.beta is not None:
+            check_number("beta", self.beta, above=0)
+        check_number("alpha", self.alpha, least=0)
+        check_number("tol", self.tol, least=0)
+        check_choice("solver", self.solver, ("lbfgs", "newton"))
+        check_count("max_iter", self.max_iter)
+        self._kernel()  # checks degree and offset
+
+    def _checked(self, X: Any, *, reset: bool) -> tuple[Array, NDArray[np.bool_]]:
+        """The table as floats, and which of its entries are known."""
+        table = validate_data(
+            self,
+            X,
+            reset=reset,
+            dtype=(np.float64, np.float32),
+            ensure_all_finite="allow-nan",
+        )
+        return table, ~is_missing(table, self.missing_values)
+
+    def _fit_indicator(self, observed: NDArray[np.bool_]) -> MissingIndicator | None:
+        if not self.add_indicator:
+            return None
+        return MissingIndicator(error_on_new=False).fit(np.where(observed, 0, np.nan))
+
+    def _output(self, table: Array, observed: NDArray[np.bool_], filled: Array) -> Array:
+        """Put kept features, n x k, in the shape that the user asked for."""
+        if self.keep_empty_features:
+            full = np.where(observed, table, 0).astype(table.dtype)
+            full[:, self._fitted.nonempty] = filled
+            filled = full
+        if self._indicator is None:
+            return filled
+        flags = self._indicator.transform(np.where(observed, 0, np.nan))
+        return np.hstack([filled, flags.astype(filled.dtype)])
+
+
+def _nothing_to_learn(X: Array, n_components: int) -> Result:
+    return Result(
+        X=X,
+        D=np.zeros((n_components, X.shape[1])),
+        settings=(),
+        objective=0.0,
+        n_iter=0,
+        stop_reason="Nothing to learn: no feature varies.",
+        trace=np.zeros(0, TRACE),
+    )
+
+
+def is_missing(X: Array, missing_values: float) -> NDArray[np.bool_]:
+    """Which entries of X are NaN or equal to `missing_values`."""
+    missing = np.isnan(X)
+    if not np.isnan(missing_values):
+        missing |= X.dtype.type(missing_values) == X
+    return missing

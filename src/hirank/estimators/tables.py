@@ -1,0 +1,95 @@
+"""One call for people who just have a table."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any, TypeVar
+
+import narwhals.stable.v1 as nw
+import numpy as np
+
+from hirank.estimators.kfmc import KFMC
+
+Table = TypeVar("Table")
+
+
+def complete(table: Table, **parameters: Any) -> Table:
+    """Fill the holes of a table and return a table of the same kind.
+
+    Parameters
+    ----------
+    table : array or data frame, samples x features
+        A NumPy array, or a pandas, polars or other data frame that narwhals knows. It is not
+        changed.
+    **parameters
+        For :class:`hirank.KFMC`, for instance ``random_state=0``.
+
+    Returns
+    -------
+    table : of the same type
+        Column order, names and index stay. Of a data frame, only numeric columns with holes are
+        replaced; all others come back as they were. Columns without any value stay empty, with
+        a warning.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import hirank
+    >>> hirank.complete(np.array([[1.0, 2.0], [2.0, np.nan], [3.0, 6.0]]), random_state=0).shape
+    (3, 2)
+    """
+    if isinstance(table, np.ndarray):
+        return _complete_array(table, parameters)
+    frame = nw.from_native(table, eager_only=True, pass_through=True)
+    if isinstance(frame, nw.DataFrame):
+        return _complete_frame(frame, parameters)
+    if isinstance(frame, nw.LazyFrame):
+        raise TypeError("This data frame is lazy: collect() it first.")
+    return _complete_array(np.asarray(table), parameters)
+
+
+def _complete_array(X: Any, parameters: dict[str, Any]) -> Any:
+    if X.ndim != 2:
+        raise ValueError(f"A table has two dimensions, samples x features; got {X.ndim}.")
+    model = KFMC(**{"keep_empty_features": True, **parameters})
+    filled = model.fit_transform(X)
+    empty = ~model._fitted.nonempty
+    _warn_empty(np.flatnonzero(empty).tolist())
+    filled[:, empty] = np.nan
+    return filled
+
+
+def _complete_frame(frame: nw.DataFrame[Any], parameters: dict[str, Any]) -> Any:
+    numeric = [name for name in frame.columns if frame[name].dtype.is_numeric()]
+    others = [name for name in frame.columns if name not in numeric]
+    left = [name for name in others if frame[name].null_count()]
+    if left:
+        warnings.warn(
+            f"Columns {left} are not numeric: their holes were left as they are.",
+            UserWarning,
+            stacklevel=3,
+        )
+    if not numeric:
+        raise TypeError(f"No column is numeric: {others}. Convert those that hold numbers first.")
+    X = np.column_stack([_floats(frame[name]) for name in numeric])
+    filled = _complete_array(X, parameters)
+    holes = np.isnan(X).any(axis=0) & ~np.isnan(filled).all(axis=0)
+    columns = [
+        nw.new_series(name, filled[:, j], nw.Float64, backend=frame.implementation)
+        for j, name in enumerate(numeric)
+        if holes[j]
+    ]
+    return frame.with_columns(*columns).to_native()
+
+
+def _floats(column: nw.Series[Any]) -> Any:
+    return column.cast(nw.Float64).fill_null(float("nan")).to_numpy()
+
+
+def _warn_empty(names: list[Any]) -> None:
+    if names:
+        warnings.warn(
+            f"Columns {names} have no value at all and stay empty: there is nothing to go by.",
+            UserWarning,
+            stacklevel=4,
+        )
