@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hirank.estimators.scaling import Scaling
+from hirank.estimators.warn import warn_user
 from hirank.kernels import Array
 from hirank.model.objective import codes
 from hirank.model.workers import Workers
@@ -58,9 +58,7 @@ def fill_blank(filled: Array, blank: NDArray[np.bool_], scaling: Scaling) -> Non
     filled[blank] = scaling.mean
     rows = np.flatnonzero(blank)
     shown = ", ".join(map(str, rows[:5])) + (", ..." if len(rows) > 5 else "")
-    warnings.warn(
+    warn_user(
         f"{len(rows)} sample(s) have no observed entry to go by (rows {shown}). They were filled "
-        "with the feature means; drop them if you do not want that.",
-        UserWarning,
-        stacklevel=5,
+        "with the feature means; drop them if you do not want that."
     )

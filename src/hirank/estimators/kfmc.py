@@ -88,6 +88,8 @@ class KFMC(CallbackSupportMixin, OneToOneFeatureMixin, TransformerMixin, BaseEst
     n_components_ : int
     kernel_ : Kernel
         The kernel of the last stage, for scaled features.
+    has_values_ : bool array, n_features_in_
+        Which features had an observed entry in ``fit``.
     objective_ : float
         Reduced objective at the end.
     n_iter_ : int
@@ -286,6 +288,7 @@ class KFMC(CallbackSupportMixin, OneToOneFeatureMixin, TransformerMixin, BaseEst
         settings = resettle(result.settings, self._stages(table.dtype), D)
         self._fitted = Fitted(nonempty, scaling, D, settings)
         self._indicator = self._fit_indicator(observed)
+        self.has_values_ = nonempty
         self.dictionary_ = self._fitted.dictionary()
         self.n_components_ = len(result.D)
         self.kernel_ = result.settings[-1].kernel if result.settings else self._kernel()

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any, TypeVar
 
 import narwhals.stable.v1 as nw
 import numpy as np
 
 from hirank.estimators.kfmc import KFMC
+from hirank.estimators.warn import warn_user
 
 Table = TypeVar("Table")
 
@@ -40,56 +40,44 @@ def complete(table: Table, **parameters: Any) -> Table:
     """
     if isinstance(table, np.ndarray):
         return _complete_array(table, parameters)
-    frame = nw.from_native(table, eager_only=True, pass_through=True)
+    frame = nw.from_native(table, pass_through=True)
     if isinstance(frame, nw.DataFrame):
         return _complete_frame(frame, parameters)
     if isinstance(frame, nw.LazyFrame):
         raise TypeError("This data frame is lazy: collect() it first.")
-    return _complete_array(np.asarray(table), parameters)
+    return _complete_array(np.asarray(table, dtype=float), parameters)
 
 
-def _complete_array(X: Any, parameters: dict[str, Any]) -> Any:
+def _complete_array(X: Any, parameters: dict[str, Any], names: list[str] | None = None) -> Any:
     if X.ndim != 2:
         raise ValueError(f"A table has two dimensions, samples x features; got {X.ndim}.")
-    model = KFMC(**{"keep_empty_features": True, **parameters})
+    model = KFMC(**{**parameters, "keep_empty_features": True})
     filled = model.fit_transform(X)
-    empty = ~model._fitted.nonempty
-    _warn_empty(np.flatnonzero(empty).tolist())
-    filled[:, empty] = np.nan
+    empty = np.flatnonzero(~model.has_values_)
+    if len(empty):
+        labels = empty.tolist() if names is None else [names[j] for j in empty]
+        warn_user(f"Columns {labels} have no value at all and stay empty: nothing to go by.")
+        filled[:, empty] = np.nan
     return filled
 
 
 def _complete_frame(frame: nw.DataFrame[Any], parameters: dict[str, Any]) -> Any:
     numeric = [name for name in frame.columns if frame[name].dtype.is_numeric()]
     others = [name for name in frame.columns if name not in numeric]
-    left = [name for name in others if frame[name].null_count()]
-    if left:
-        warnings.warn(
-            f"Columns {left} are not numeric: their holes were left as they are.",
-            UserWarning,
-            stacklevel=3,
-        )
     if not numeric:
         raise TypeError(f"No column is numeric: {others}. Convert those that hold numbers first.")
+    left = [name for name in others if frame[name].null_count()]
+    if left:
+        warn_user(f"Columns {left} are not numeric: their holes were left as they are.")
     X = np.column_stack([_floats(frame[name]) for name in numeric])
-    filled = _complete_array(X, parameters)
-    holes = np.isnan(X).any(axis=0) & ~np.isnan(filled).all(axis=0)
-    columns = [
+    filled = _complete_array(X, parameters, numeric)
+    replaced = [
         nw.new_series(name, filled[:, j], nw.Float64, backend=frame.implementation)
         for j, name in enumerate(numeric)
-        if holes[j]
+        if (np.isnan(X[:, j]) & ~np.isnan(filled[:, j])).any()
     ]
-    return frame.with_columns(*columns).to_native()
+    return frame.with_columns(*replaced).to_native()
 
 
 def _floats(column: nw.Series[Any]) -> Any:
     return column.cast(nw.Float64).fill_null(float("nan")).to_numpy()
-
-
-def _warn_empty(names: list[Any]) -> None:
-    if names:
-        warnings.warn(
-            f"Columns {names} have no value at all and stay empty: there is nothing to go by.",
-            UserWarning,
-            stacklevel=4,
-        )
