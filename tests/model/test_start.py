@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from hirank.model.start import soft_impute, spread_rows
+from hirank.model.start import most_observed, soft_impute
 
 
 @pytest.mark.parametrize("shape", [(80, 12), (12, 80)])
@@ -19,9 +19,11 @@ def test_soft_impute_leaves_a_complete_table_alone():
     assert (soft_impute(X, np.ones(X.shape, bool)) == X).all()
 
 
-def test_rows_are_different_and_depend_only_on_the_generator():
-    X = np.random.default_rng(0).standard_normal((30, 4))
-    rows = spread_rows(X, 12, np.random.default_rng(3))
+def test_the_dictionary_starts_from_the_rows_with_most_entries():
+    observed = np.random.default_rng(0).random((30, 4)) >= 0.4
+    rows = most_observed(observed, 12, np.random.default_rng(3))
+    counts = observed.sum(axis=1)
     assert len(set(rows)) == 12
-    assert (rows == spread_rows(X, 12, np.random.default_rng(3))).all()
-    assert set(spread_rows(X, 30, np.random.default_rng(3))) == set(range(30))
+    assert counts[rows].min() >= np.delete(counts, rows).max()
+    assert (rows == most_observed(observed, 12, np.random.default_rng(3))).all()
+    assert set(most_observed(observed, 30, np.random.default_rng(3))) == set(range(30))

@@ -28,7 +28,7 @@ def fitted(request):
     )
     truth = (truth - truth.mean(axis=0)) / truth.std(axis=0)
     observed = np.random.default_rng(1).random(truth.shape) >= 0.3
-    stages = default_path(truth.dtype)
+    stages = default_path()
     with Workers() as workers:
         result = complete_table(
             np.where(observed, truth, 0)[:200],

@@ -17,7 +17,7 @@ def scaled(curved):
 
 
 def solve(X, observed, kernel=None, stages=None, seed=0, **options):
-    stages = default_path(X.dtype) if stages is None else stages
+    stages = default_path() if stages is None else stages
     options = {"max_iter": 40, **options}
     with Workers() as workers:
         return complete_table(

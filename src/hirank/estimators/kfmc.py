@@ -24,7 +24,7 @@ from hirank.kernels import RBF, Array, Kernel, Poly
 from hirank.model.workers import Workers
 from hirank.solvers.features import complete_features
 from hirank.solvers.loop import TRACE, Progress, Result
-from hirank.solvers.path import BANDWIDTHS, Stage, default_path, resettle
+from hirank.solvers.path import BANDWIDTHS, LAST_BETA, Stage, default_path, resettle
 from hirank.solvers.table import complete_table
 
 NEWTON_BETA = 1e-3
@@ -49,7 +49,7 @@ class KFMC(CallbackSupportMixin, OneToOneFeatureMixin, TransformerMixin, BaseEst
         A kernel object is used as it is, in units of the scaled features.
     bandwidth : "path" or float, default="path"
         Length scale of the RBF kernel as a multiple of the mean distance between samples.
-        ``"path"`` grows from 1 to 5 along the stages; a number stays.
+        ``"path"`` grows from 1 to 8 along the stages; a number stays.
     degree : int, default=2
         Degree of the polynomial kernel.
     offset : float, default=1.0
@@ -59,15 +59,15 @@ class KFMC(CallbackSupportMixin, OneToOneFeatureMixin, TransformerMixin, BaseEst
     beta : float, optional
         Ridge of the codes, in units of the mean of k(d, d) over the dictionary: the value at the
         end of the path for ``solver="lbfgs"``, throughout for ``"newton"``. Raise it for noisy
-        data. By default 1e-8 (1e-5 for float32 input) and 1e-3.
+        data. By default 1e-10 and 1e-3.
     solver : {"lbfgs", "newton"}, default="lbfgs"
         ``"lbfgs"`` minimizes over missing entries and dictionary together, along a path from
         strong to weak regularization. ``"newton"`` is Algorithm 1 of the paper.
     scale : bool, default=True
         Bring each feature to mean 0 and standard deviation 1 first, and back afterwards.
-    max_iter : int, default=100
+    max_iter : int, default=250
         Most steps in each stage (``"newton"`` has one stage).
-    tol : float, default=1e-4
+    tol : float, default=1e-3
         A stage ends when the objective fell by less than this fraction over ten steps.
     missing_values : float, default=nan
         What stands for a missing value. NaN always does as well.
@@ -106,8 +106,9 @@ class KFMC(CallbackSupportMixin, OneToOneFeatureMixin, TransformerMixin, BaseEst
     -----
     Observed entries come back bit for bit. ``fit_transform`` returns the solution of the fit;
     ``transform`` completes each sample on its own with the fitted dictionary and never changes the
-    model. A sample without any observed entry is left out of the fit and filled with the feature
-    means, with a warning.
+    model. float32 comes back as float32, but is solved in double precision: the end of the path
+    needs the digits. A sample without any observed entry is left out of the fit and filled with the
+    feature means, with a warning.
 
     Examples
     --------
@@ -134,8 +135,8 @@ class KFMC(CallbackSupportMixin, OneToOneFeatureMixin, TransformerMixin, BaseEst
         beta: float | None = None,
         solver: str = "lbfgs",
         scale: bool = True,
-        max_iter: int = 100,
-        tol: float = 1e-4,
+        max_iter: int = 250,
+        tol: float = 1e-3,
         missing_values: float = np.nan,
         add_indicator: bool = False,
         keep_empty_features: bool = False,
@@ -278,15 +279,14 @@ class KFMC(CallbackSupportMixin, OneToOneFeatureMixin, TransformerMixin, BaseEst
         kept, seen = table[:, nonempty], observed[:, nonempty]
         scaling = Scaling.measure(kept, seen, scale=self.scale)
         blank = seen[:, scaling.varying].sum(axis=1) == 0
-        scaled = scaling.forward(np.where(seen, kept, 0).astype(kept.dtype))
+        scaled = scaling.forward(np.where(seen, kept, 0).astype(np.float64))
         if scaling.varying.any():
             result = self._solve(scaled[~blank], seen[~blank][:, scaling.varying], X)
             scaled[~blank] = result.X
         else:
             result = _nothing_to_learn(scaled, self._resolved_components(len(scaled)))
-        D = result.D.astype(np.float64)
-        settings = resettle(result.settings, self._stages(table.dtype), D)
-        self._fitted = Fitted(nonempty, scaling, D, settings)
+        settings = resettle(result.settings, self._stages(), result.D)
+        self._fitted = Fitted(nonempty, scaling, result.D, settings)
         self._indicator = self._fit_indicator(observed)
         self.has_values_ = nonempty
         self.dictionary_ = self._fitted.dictionary()
@@ -298,11 +298,11 @@ class KFMC(CallbackSupportMixin, OneToOneFeatureMixin, TransformerMixin, BaseEst
         self.trace_ = result.trace
         filled = scaling.backward(scaled)
         fill_blank(filled, blank, scaling)
-        return table, observed, np.where(seen, kept, filled)
+        return table, observed, np.where(seen, kept, filled.astype(kept.dtype))
 
     def _solve(self, X: Array, observed: NDArray[np.bool_], source: Any) -> Result:
         """Run the solver on scaled samples, n x v, each with an observed entry."""
-        stages = self._stages(X.dtype)
+        stages = self._stages()
         bridge = SklearnBridge(self, source, len(stages) * self.max_iter)
         report = reporter(type(self).__name__, len(stages), self.verbose)
 
@@ -329,13 +329,13 @@ class KFMC(CallbackSupportMixin, OneToOneFeatureMixin, TransformerMixin, BaseEst
         bridge.close()
         return result
 
-    def _stages(self, dtype: np.dtype[Any]) -> tuple[Stage, ...]:
+    def _stages(self) -> tuple[Stage, ...]:
         path = self.bandwidth == "path"
         if self.solver == "newton":
             beta = NEWTON_BETA if self.beta is None else self.beta
             return (Stage(1.0 if path else float(self.bandwidth), beta),)
         bandwidths = BANDWIDTHS if path else (float(self.bandwidth),) * len(BANDWIDTHS)
-        return default_path(dtype, bandwidths, self.beta)
+        return default_path(bandwidths, LAST_BETA if self.beta is None else self.beta)
 
     def _kernel(self) -> Kernel:
         if isinstance(self.kernel, Kernel):

@@ -23,17 +23,21 @@ class BoundKernel(ABC):
     """A kernel with its second argument fixed to the points D, r x m."""
 
     @abstractmethod
-    def rows(self, X: Array) -> tuple[Array, Array]:
+    def rows(self, X: Array, out: Array | None = None) -> tuple[Array, Array]:
         """Kernel K = k(X, D) and its slope S, both n x r.
 
         The slope is the factor that all derivatives of an entry of K share; a weight W on K
         turns into the weight ``P = W * S`` that the two pull-backs take. K and S may be one
-        array: write to neither.
+        array: write to neither. `out` is room for K that the caller has to spare.
         """
 
     @abstractmethod
     def pull_rows(self, P: Array, X: Array) -> Array:
         """Gradient with respect to X, n x m, of <W, k(X, D)>, for P = W * S."""
+
+    @abstractmethod
+    def jacobian(self, X: Array) -> Array:
+        """Derivative of k(x_i, d_j) with respect to x_i, n x r x m."""
 
     @abstractmethod
     def pull_points(self, P: Array, X: Array) -> Array:
@@ -57,6 +61,13 @@ class Kernel(ABC):
     @abstractmethod
     def diag_gradient(self, X: Array) -> Array | None:
         """Gradient, n x m, of 1/2 sum_i k(x_i, x_i); None where it is zero."""
+
+    @abstractmethod
+    def metric(self, X: Array) -> Array:
+        """Inner products of the derivatives of the feature map, n x m x m.
+
+        Entry a, b for the sample x is the derivative of k(x, y) by x_a and y_b, at y = x.
+        """
 
     @abstractmethod
     def dictionary_curvature(self, P: Array, Q: Array) -> Array:

@@ -50,6 +50,12 @@ class Poly(Kernel):
     def diag_gradient(self, X: Array) -> Array:
         return self.degree * (self._base_diag(X) ** (self.degree - 1))[..., None] * X
 
+    def metric(self, X: Array) -> Array:
+        q, base = self.degree, self._base_diag(X)[:, None, None]
+        second = q * (q - 1) * base ** (q - 2) if q > 1 else 0 * base
+        eye = np.eye(X.shape[1], dtype=X.dtype)
+        return q * base ** (q - 1) * eye + second * X[:, :, None] * X[:, None, :]
+
     def dictionary_curvature(self, P: Array, Q: Array) -> Array:
         return 2 * Q
 
@@ -67,16 +73,19 @@ class BoundPoly(BoundKernel):
         self.points = D
         self.kernel = kernel
 
-    def rows(self, X: Array) -> tuple[Array, Array]:
+    def rows(self, X: Array, out: Array | None = None) -> tuple[Array, Array]:
         base = X @ self.points.T
         base += X.dtype.type(self.kernel.offset)
         S = base ** (self.kernel.degree - 1)
-        K = S * base
+        K = np.multiply(S, base, out=out)
         S *= self.kernel.degree
         return K, S
 
     def pull_rows(self, P: Array, X: Array) -> Array:
         return P @ self.points
+
+    def jacobian(self, X: Array) -> Array:
+        return self.rows(X)[1][:, :, None] * self.points
 
     def pull_points(self, P: Array, X: Array) -> Array:
         return P.T @ X

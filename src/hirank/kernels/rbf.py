@@ -46,6 +46,10 @@ class RBF(Kernel):
     def diag_gradient(self, X: Array) -> None:
         return None
 
+    def metric(self, X: Array) -> Array:
+        n, m = X.shape
+        return np.broadcast_to(self._inverse_square() * np.eye(m, dtype=X.dtype), (n, m, m))
+
     def dictionary_curvature(self, P: Array, Q: Array) -> Array:
         H = 2 * Q
         H[np.diag_indices_from(H)] -= P.sum(axis=0) + 2 * Q.sum(axis=1)
@@ -71,27 +75,29 @@ class BoundRBF(BoundKernel):
 
     def __init__(self, D: Array, inverse_square: float) -> None:
         r, m = D.shape
-        self.points = D
         self.inverse_square = inverse_square
+        # Distances do not depend on the origin, their digits do: it is put amid the points.
+        self.center = D.mean(axis=0)
+        self.points = D - self.center
         # -|x - d|^2 / (2 sigma^2) as one product: [x, -|x|^2/2, 1] . [d, 1, -|d|^2/2] / sigma^2
         self.exponent = np.empty((r, m + 2), D.dtype)
-        self.exponent[:, :m] = D
+        self.exponent[:, :m] = self.points
         self.exponent[:, m] = 1
-        self.exponent[:, m + 1] = -np.einsum("ij,ij->i", D, D) / 2
+        self.exponent[:, m + 1] = -np.einsum("ij,ij->i", self.points, self.points) / 2
         self.exponent *= inverse_square
         # P [D, 1] gives P D and the row sums of P together.
         self.points_and_one = np.ones((r, m + 1), D.dtype)
         self.points_and_one[:, :m] = D
+        self.points_and_one *= inverse_square
 
-    def rows(self, X: Array) -> tuple[Array, Array]:
+    def rows(self, X: Array, out: Array | None = None) -> tuple[Array, Array]:
         m = X.shape[-1]
         extended = np.empty((*X.shape[:-1], m + 2), X.dtype)
-        extended[..., :m] = X
-        extended[..., m] = np.einsum("...j,...j->...", X, X)
+        x = np.subtract(X, self.center, out=extended[..., :m])
+        extended[..., m] = np.einsum("...j,...j->...", x, x)
         extended[..., m] *= -0.5
         extended[..., m + 1] = 1
-        K = extended @ self.exponent.T
-        np.minimum(K, 0, out=K)
+        K = np.matmul(extended, self.exponent.T, out=out)
         np.exp(K, out=K)
         return K, K
 
@@ -99,12 +105,17 @@ class BoundRBF(BoundKernel):
         m = X.shape[-1]
         product = P @ self.points_and_one
         gradient = product[..., m:] * X
-        np.subtract(product[..., :m], gradient, out=gradient)
-        gradient *= self.inverse_square
-        return gradient
+        return np.subtract(product[..., :m], gradient, out=gradient)
+
+    def jacobian(self, X: Array) -> Array:
+        K = self.rows(X)[0] * X.dtype.type(self.inverse_square)
+        return (self.points - (X - self.center)[:, None]) * K[:, :, None]
 
     def pull_points(self, P: Array, X: Array) -> Array:
-        return self.inverse_square * (P.T @ X - P.sum(axis=0)[:, None] * self.points)
+        gradient = P.T @ X
+        gradient -= P.sum(axis=0)[:, None] * (self.points + self.center)
+        gradient *= self.inverse_square
+        return gradient
 
 
 def mean_distance(X: Array) -> float:

@@ -20,10 +20,10 @@ from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
-from scipy.linalg import lapack
+from numpy.typing import NDArray
 
 from hirank.kernels import Array, BoundKernel, Kernel
-from hirank.model.triangular import times_lower
+from hirank.model.triangular import inverse_lower, times_lower
 from hirank.model.workers import Workers, row_blocks
 
 
@@ -64,15 +64,14 @@ class Basis:
         """
         A = self.gram[0].copy()
         A[np.diag_indices_from(A)] += self.beta
-        # The transpose of a C array is a Fortran one: LAPACK works in place.
-        factor, failed = lapack.dpotrf(A.T, lower=0, clean=1, overwrite_a=1)
-        if failed:
+        try:
+            L = np.linalg.cholesky(A)
+        except np.linalg.LinAlgError:
             raise np.linalg.LinAlgError(
                 f"The kernel matrix of the dictionary plus beta={self.beta:.3g} is not positive "
                 "definite. Use a larger beta."
-            )
-        upper, _ = lapack.dtrtri(factor, lower=0, overwrite_c=1)
-        return np.ascontiguousarray(upper.T, dtype=self.D.dtype)
+            ) from None
+        return inverse_lower(L).astype(self.D.dtype, copy=False)
 
 
 class Gradient(NamedTuple):
@@ -98,10 +97,16 @@ def objective(X: Array, Z: Array, basis: Basis) -> float:
     return float(value + basis.alpha / 2 * np.trace(G) + basis.beta / 2 * np.trace(ZZ))
 
 
-def _codes_and_residuals(X: Array, basis: Basis) -> tuple[Array, Array, Array]:
-    """Codes Z, slope S of K (both n x r) and each sample's part of F (n)."""
-    K, S = basis.bound.rows(X)
-    V = K.copy()
+def _codes_and_residuals(
+    X: Array, basis: Basis, room: tuple[Array | None, Array | None] = (None, None)
+) -> tuple[Array, Array, Array]:
+    """Codes Z, slope S of K (both n x r) and each sample's part of F (n).
+
+    `room` is for K and Z: fresh memory for every block would cost a tenth of the time.
+    """
+    K, S = basis.bound.rows(X, room[0])
+    V = np.empty_like(K) if room[1] is None else room[1]
+    np.copyto(V, K)
     times_lower(V, basis.root, transposed=True)
     residual = basis.kernel.diag(X) - np.einsum("...j,...j->...", V, V)
     residual *= 0.5
@@ -110,10 +115,9 @@ def _codes_and_residuals(X: Array, basis: Basis) -> tuple[Array, Array, Array]:
     return Z, S, residual
 
 
-def _pull_rows(P: Array, X: Array, basis: Basis) -> Array:
+def _pull_rows(P: Array, X: Array, basis: Basis, out: Array | None = None) -> Array:
     """Gradient of F in X, n x m, from P = Z * S."""
-    gradient = basis.bound.pull_rows(P, X)
-    np.negative(gradient, out=gradient)
+    gradient: Array = np.negative(basis.bound.pull_rows(P, X), out=out)
     own = basis.kernel.diag_gradient(X)
     if own is not None:
         gradient += own
@@ -123,6 +127,26 @@ def _pull_rows(P: Array, X: Array, basis: Basis) -> Array:
 def sample_gradient(X: Array, basis: Basis) -> tuple[Array, Array]:
     """Each sample's part of F, n, and its gradient, n x m; also for stacks, ... x n x m."""
     Z, S, residual = _codes_and_residuals(X, basis)
+    Z *= S
+    return residual, _pull_rows(Z, X, basis)
+
+
+def gradient_without(
+    X: Array, basis: Basis, point: NDArray[np.intp], left_out: NDArray[np.bool_]
+) -> tuple[Array, Array]:
+    """As :func:`sample_gradient`, n x m only, with one point of the dictionary left out per sample.
+
+    Sample i does without the point of index ``point[i]`` where ``left_out[i]`` is true. Taking a
+    point away is a rank-one change of A^-1.
+    """
+    Z, S, residual = _codes_and_residuals(X, basis)
+    columns = np.ascontiguousarray(basis.root[:, point].T)  # n x r: A^-1 = R'R
+    pivot = np.einsum("ij,ij->i", columns, columns)
+    z = np.where(left_out, Z[np.arange(len(X)), point], 0)
+    residual = residual + z**2 / (2 * pivot)
+    columns *= (z / pivot)[:, None]
+    times_lower(columns, basis.root, transposed=False)
+    Z -= columns
     Z *= S
     return residual, _pull_rows(Z, X, basis)
 
@@ -141,11 +165,12 @@ def reduced_gradient(
 
     def block(rows: slice) -> tuple[float, Array, Array] | tuple[float, None, None]:
         x = X[rows]
-        Z, S, residual = _codes_and_residuals(x, basis)
+        room = workers.room((2, len(x), r), X.dtype)
+        Z, S, residual = _codes_and_residuals(x, basis, (room[0], room[1]))
         ZZ = Z.T @ Z if wrt_D else None
         Z *= S
         if grad_X is not None:
-            grad_X[rows] = _pull_rows(Z, x, basis)
+            _pull_rows(Z, x, basis, out=grad_X[rows])
         value = float(residual.sum(dtype=np.float64))
         return (value, ZZ, basis.bound.pull_points(Z, x)) if ZZ is not None else (value, None, None)
 

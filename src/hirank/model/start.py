@@ -53,6 +53,8 @@ def _shrunk(X: Array, threshold: float) -> Array:
     return (vectors * factors) @ (vectors.T @ X)
 
 
-def spread_rows(X: Array, r: int, rng: np.random.Generator) -> NDArray[np.intp]:
-    """R different rows of X, n x m, at random."""
-    return np.sort(rng.choice(len(X), size=r, replace=False))
+def most_observed(
+    observed: NDArray[np.bool_], r: int, rng: np.random.Generator
+) -> NDArray[np.intp]:
+    """The r rows with the most observed entries, ties at random, of n x m."""
+    return np.sort(np.argsort(-observed.sum(axis=1) - rng.random(len(observed)))[:r])

@@ -13,9 +13,11 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from scipy.linalg import cython_blas
+from scipy.linalg import cython_blas, lapack
 
 from hirank.kernels import Array
+
+SMALL = 64
 
 
 def _routine(name: str) -> Callable[..., None]:
@@ -33,6 +35,23 @@ _TRMM: dict[np.dtype[Any], Callable[..., None]] = {
     np.dtype(np.float64): _routine("dtrmm"),
     np.dtype(np.float32): _routine("strmm"),
 }
+
+
+def inverse_lower(L: Array) -> Array:
+    """The inverse of a lower triangular matrix, r x r.
+
+    By halves, so that most of the work is matrix products: LAPACK's own is twice as slow at
+    the sizes of a dictionary.
+    """
+    r = len(L)
+    if r <= SMALL:
+        return np.ascontiguousarray(lapack.dtrtri(L, lower=1)[0])
+    h = r // 2
+    R = np.zeros_like(L)
+    R[:h, :h] = inverse_lower(L[:h, :h])
+    R[h:, h:] = inverse_lower(L[h:, h:])
+    R[h:, :h] = -R[h:, h:] @ (L[h:, :h] @ R[:h, :h])
+    return R
 
 
 def times_lower(B: Array, T: Array, *, transposed: bool) -> None:

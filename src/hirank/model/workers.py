@@ -9,14 +9,18 @@ neither do the results.
 
 from __future__ import annotations
 
+import math
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from functools import lru_cache
 from itertools import pairwise
 from types import TracebackType
-from typing import TypeVar
+from typing import Any, TypeVar
 
+import numpy as np
+from numpy.typing import NDArray
 from threadpoolctl import ThreadpoolController
 
 T = TypeVar("T")
@@ -51,6 +55,7 @@ class Workers:
         self.n_threads = n_threads
         self._stack = ExitStack()
         self._pool: ThreadPoolExecutor | None = None
+        self._local = threading.local()
 
     def __enter__(self) -> Workers:
         n_threads = allowed_threads() if self.n_threads is None else self.n_threads
@@ -67,6 +72,14 @@ class Workers:
     ) -> None:
         self._pool = None
         self._stack.close()
+
+    def room(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> NDArray[Any]:
+        """Memory to work in, of the calling thread alone, until that thread asks again."""
+        size = math.prod(shape)
+        buffer = getattr(self._local, "buffer", None)
+        if buffer is None or buffer.size < size or buffer.dtype != dtype:
+            buffer = self._local.buffer = np.empty(size, dtype)
+        return buffer[:size].reshape(shape)
 
     def map(self, work: Callable[[slice], T], blocks: Sequence[slice], cost: float) -> Iterator[T]:
         """``work(block)`` for each block, in order; `cost` is the multiplications in all."""

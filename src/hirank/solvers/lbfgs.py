@@ -8,10 +8,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hirank.kernels import Array
-from hirank.model.objective import reduced_gradient
+from hirank.model.curvature import damped_inverses, sample_hessians
+from hirank.model.objective import codes, reduced_gradient
 from hirank.model.workers import Workers
 from hirank.solvers import quasi_newton as qn
 from hirank.solvers.path import Setting
+
+LARGEST_CURVATURE = 250_000_000
+"""Entries of the n x m x m curvature beyond which the samples do without: one gigabyte."""
 
 
 @dataclass(frozen=True)
@@ -36,6 +40,34 @@ class _Joint:
     def D(self, vector: Array) -> Array:
         return vector[len(self.missing) :].reshape(self.shape)
 
+    def precondition(self, X: Array, D: Array, workers: Workers) -> qn.Precondition:
+        """Inverse curvature of each sample and each point, as it is at X and D."""
+        basis = self.setting.basis(D)
+        k = len(self.missing)
+        use = np.square(codes(X, basis)).sum(axis=0)  # diagonal of Z'Z
+        of_points = damped_inverses(
+            sample_hessians(D, basis, workers) * use[:, None, None], workers
+        )
+        of_samples = None
+        if k and X.size * X.shape[1] <= LARGEST_CURVATURE:
+            free = np.zeros(X.shape, bool)
+            free.ravel()[self.missing] = True
+            of_samples = damped_inverses(sample_hessians(X, basis, workers), workers, free)
+
+        def apply(vectors: Array) -> Array:
+            out = np.empty_like(vectors)
+            if of_samples is None:
+                out[0, :k] = vectors[0, :k]
+            else:
+                full = np.zeros(X.shape, np.float32)
+                full.ravel()[self.missing] = vectors[0, :k]
+                out[0, :k] = (of_samples @ full[:, :, None]).ravel()[self.missing]
+            points = vectors[0, k:].reshape(self.shape).astype(np.float32)
+            out[0, k:] = (of_points @ points[:, :, None]).ravel()
+            return out
+
+        return apply
+
     def evaluate(self, vector: Array, workers: Workers) -> tuple[float, Array]:
         """F and its gradient; an infinite F where the dictionary has collapsed."""
         basis = self.setting.basis(self.D(vector))
@@ -57,6 +89,7 @@ class LBFGSState:
 
     problem: _Joint
     rows: qn.Rows  # one row: the joint vector
+    age: int  # steps since the curvature was measured
 
     @property
     def objective(self) -> float:
@@ -82,22 +115,32 @@ class LBFGS:
     workers : Workers
     memory : int
         Steps that shape the curvature.
+    renew : int
+        Steps after which the curvature of samples and points is measured again.
     """
 
     observed: NDArray[np.bool_]
     workers: Workers
     memory: int = 10
+    renew: int = 150
 
     def init(self, setting: Setting, X: Array, D: Array) -> LBFGSState:
         problem = _Joint(setting, X, np.flatnonzero(~self.observed), D.shape)
         vector = problem.pack(X, D)
         value, gradient = problem.evaluate(vector, self.workers)
-        return LBFGSState(
-            problem, qn.begin(vector[None], np.array([value]), gradient[None], self.memory)
-        )
+        return self._begin(problem, vector[None], np.array([value]), gradient[None])
+
+    def _begin(
+        self, problem: _Joint, vector: Array, value: NDArray[np.float64], gradient: Array
+    ) -> LBFGSState:
+        guide = problem.precondition(problem.X(vector[0]), problem.D(vector[0]), self.workers)
+        return LBFGSState(problem, qn.begin(vector, value, gradient, self.memory, guide), 0)
 
     def step(self, state: LBFGSState) -> LBFGSState:
+        if state.age >= self.renew:
+            rows = state.rows
+            state = self._begin(state.problem, rows.x, rows.value, rows.gradient)
         point = qn.trial(state.rows)
         value, gradient = state.problem.evaluate(point[0], self.workers)
         rows = qn.update(state.rows, point, np.array([value]), gradient[None])
-        return LBFGSState(state.problem, rows)
+        return LBFGSState(state.problem, rows, state.age + 1)

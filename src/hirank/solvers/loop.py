@@ -42,6 +42,9 @@ TRACE = np.dtype(
 Callback = Callable[[Progress], bool | None]
 """Called after each step; a true answer ends the optimization."""
 
+Between = Callable[[int, Setting, Array, Array], tuple[Array, Array]]
+"""Called with the number and setting of a stage that ended: where the next one starts."""
+
 
 class State(Protocol):
     """Where a solver stands. A state is never changed, so an earlier one can be kept."""
@@ -94,6 +97,7 @@ def run(
     max_iter: int = 100,
     tol: float = 0.0,
     callback: Callback | None = None,
+    between: Between | None = None,
 ) -> Result:
     """Walk the stages, at most `max_iter` steps each; every stage starts where the last ended.
 
@@ -148,6 +152,8 @@ def run(
         X, D = state.X(), state.D()
         if end is not None:
             break
+        if between is not None:
+            X, D = between(number, setting, X, D)
     return Result(
         X=X,
         D=D,

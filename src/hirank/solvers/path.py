@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from hirank.kernels import Array, Kernel
 from hirank.model.objective import Basis
 
-BANDWIDTHS = (1.0, 1.0, 1.5, 2.0, 3.0, 4.0, 5.0)
+BANDWIDTHS = (1.0, 1.0, 1.5, 2.0, 3.0, 5.0, 8.0)
 """Bandwidth of each stage, in mean pairwise distances."""
 FIRST_BETA = 1e-2
-LAST_BETA = {np.dtype(np.float64): 1e-8, np.dtype(np.float32): 1e-5}
-"""Ridge of the last stage, in mean diagonals of k(D, D): what each precision can resolve."""
+LAST_BETA = 1e-10
+"""Ridge of the first and the last stage, in mean diagonals of k(D, D)."""
 BALANCE = 0.1
 """Best of 0, 0.1, 1 and 10 for the polynomial kernel: see docs/notes/poly.md."""
 
@@ -74,9 +74,8 @@ def _mean_diagonal(kernel: Kernel, D: Array) -> float:
 
 
 def default_path(
-    dtype: np.dtype[Any], bandwidths: Sequence[float] = BANDWIDTHS, last_beta: float | None = None
+    bandwidths: Sequence[float] = BANDWIDTHS, last_beta: float = LAST_BETA
 ) -> tuple[Stage, ...]:
     """One stage per bandwidth; beta falls from `FIRST_BETA` to `last_beta` by a constant factor."""
-    last_beta = LAST_BETA[dtype] if last_beta is None else last_beta
     betas = np.geomspace(max(FIRST_BETA, last_beta), last_beta, len(bandwidths))
     return tuple(Stage(float(s), float(b), BALANCE) for s, b in zip(bandwidths, betas, strict=True))

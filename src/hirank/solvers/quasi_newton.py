@@ -8,8 +8,9 @@ waits for, or depends on, another. A joint problem is the case of one row.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +19,10 @@ from hirank.kernels import Array
 
 SUFFICIENT = 1e-4
 """Part of the decrease that the slope predicts which a step must reach (Armijo)."""
+
+
+Precondition: TypeAlias = Callable[[Array], Array]
+"""A symmetric positive definite guess at the inverse Hessians, applied to b x N."""
 
 
 class Pair(NamedTuple):
@@ -39,6 +44,7 @@ class Rows:
     length: Array  # b, next trial step along the direction
     gamma: Array  # b, curvature scale of the last usable step
     history: tuple[Pair | None, ...]  # of the last rounds; None where no row took a step
+    precondition: Precondition | None = None
 
 
 def dot(a: Array, b: Array) -> Array:
@@ -46,18 +52,26 @@ def dot(a: Array, b: Array) -> Array:
     return np.einsum("ij,ij->i", a, b)
 
 
-def begin(x: Array, value: NDArray[np.float64], gradient: Array, memory: int) -> Rows:
+def begin(
+    x: Array,
+    value: NDArray[np.float64],
+    gradient: Array,
+    memory: int,
+    precondition: Precondition | None = None,
+) -> Rows:
     """Steepest descent with a cautious first step."""
-    norm = np.sqrt(dot(gradient, gradient))
+    direction = -gradient if precondition is None else -precondition(gradient)
+    norm = np.sqrt(np.maximum(-dot(gradient, direction), 0))
     length = 1 / np.maximum(norm, np.finfo(x.dtype).tiny ** 0.5)
     return Rows(
         x=x,
         value=value,
         gradient=gradient,
-        direction=-gradient,
+        direction=direction,
         length=np.minimum(1, length).astype(x.dtype),
         gamma=np.ones(len(x), x.dtype),
         history=(None,) * memory,
+        precondition=precondition,
     )
 
 
@@ -80,16 +94,17 @@ def update(rows: Rows, point: Array, value: NDArray[np.float64], gradient: Array
         point = np.where(column, point, rows.x)
         gradient = np.where(column, gradient, rows.gradient)
         value = np.where(accepted, value, rows.value)
-    sy, yy = dot(s, y), dot(y, y)
+    sy = dot(s, y)
+    yy = dot(y, y if rows.precondition is None else rows.precondition(y))
     usable = accepted & (sy > np.finfo(sy.dtype).eps * yy * rows.gamma)
     pair = Pair(s, y, np.divide(1, sy, out=np.zeros_like(sy), where=usable))
     gamma = np.divide(sy, yy, out=rows.gamma.copy(), where=usable)
     history = (*rows.history[1:], pair)
-    direction = _two_loop(gradient, gamma, history)
+    direction = _two_loop(gradient, gamma, history, rows.precondition)
     if not accepted.all():
         direction = np.where(column, direction, rows.direction)
     length = np.where(accepted, 1, shorter).astype(shorter.dtype)
-    return Rows(point, value, gradient, direction, length, gamma, history)
+    return Rows(point, value, gradient, direction, length, gamma, history, rows.precondition)
 
 
 def _shorter(rows: Rows, value: NDArray[np.float64], slope: Array) -> Array:
@@ -101,7 +116,12 @@ def _shorter(rows: Rows, value: NDArray[np.float64], slope: Array) -> Array:
     return (rows.length * factor).astype(rows.length.dtype)
 
 
-def _two_loop(gradient: Array, gamma: Array, history: tuple[Pair | None, ...]) -> Array:
+def _two_loop(
+    gradient: Array,
+    gamma: Array,
+    history: tuple[Pair | None, ...],
+    precondition: Precondition | None,
+) -> Array:
     """- H gradient, b x N, for the inverse Hessian H that the history describes."""
     q = -gradient
     pairs = [pair for pair in history if pair is not None]
@@ -110,6 +130,8 @@ def _two_loop(gradient: Array, gamma: Array, history: tuple[Pair | None, ...]) -
         a = pair.rho * dot(pair.s, q)
         q -= a[:, None] * pair.y
         weights.append(a)
+    if precondition is not None:
+        q = precondition(q)
     q *= gamma[:, None]
     for pair, a in zip(pairs, reversed(weights), strict=True):
         b = pair.rho * dot(pair.y, q)

@@ -9,12 +9,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hirank.kernels import Array, Kernel
-from hirank.model.start import soft_impute, spread_rows
+from hirank.model.start import most_observed, soft_impute
 from hirank.model.workers import Workers
 from hirank.solvers.lbfgs import LBFGS
 from hirank.solvers.loop import Callback, Result, run
 from hirank.solvers.newton import Newton
-from hirank.solvers.path import Stage
+from hirank.solvers.path import Setting, Stage
+from hirank.solvers.second_look import second_look
+
+LOOK_AFTER = range(1, 5)
+"""Stages, from 0, that a second look follows: not so early that nothing is known, nor so late that
+the remaining stages can't make use of it."""
 
 
 def complete_table(
@@ -46,7 +51,22 @@ def complete_table(
     else:
         solver = LBFGS(observed, workers)
         start = soft_impute(X, observed)
-        D = start[spread_rows(start, n_components, rng)].copy()
+        D = start[most_observed(observed, n_components, rng)].copy()
+
+    def between(number: int, setting: Setting, X: Array, D: Array) -> tuple[Array, Array]:
+        if method == "newton" or number not in LOOK_AFTER or number + 1 == len(stages):
+            return X, D
+        return second_look(X, D, observed, setting, workers)
+
     return run(
-        solver, kernel, stages, start, D, alpha=alpha, max_iter=max_iter, tol=tol, callback=callback
+        solver,
+        kernel,
+        stages,
+        start,
+        D,
+        alpha=alpha,
+        max_iter=max_iter,
+        tol=tol,
+        callback=callback,
+        between=between,
     )
