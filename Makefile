@@ -1,9 +1,10 @@
-# Every target sets up what it needs in .venv; Python 3.11 or later is all it takes.
+# Every target sets up what it needs; Python 3.11 or later is all it takes.
 PYTHON ?= python3
 VENV   := .venv
+OLDEST := .venv-oldest
 RUN    := $(VENV)/bin/python
 
-.PHONY: demo test lint speed clean
+.PHONY: demo test test-oldest lint clean
 
 demo: $(VENV)/ready-plot
 	$(RUN) -m hirank.demo
@@ -11,15 +12,19 @@ demo: $(VENV)/ready-plot
 test: $(VENV)/ready-test
 	$(RUN) -m pytest -n auto
 
+# The oldest versions of all dependencies that pyproject.toml allows.
+test-oldest: $(OLDEST)/ready
+	$(OLDEST)/bin/python -m pytest -n auto -W default
+
 lint: $(VENV)/ready-lint
 	$(VENV)/bin/ruff format --check .
 	$(VENV)/bin/ruff check .
 	$(RUN) -m mypy
 	$(VENV)/bin/lint-imports
 
-$(VENV)/bin/pip:
-	$(PYTHON) -m venv $(VENV)
-	$(RUN) -m pip install --quiet --upgrade "pip>=25.1"
+$(VENV)/bin/pip $(OLDEST)/bin/pip:
+	$(PYTHON) -m venv $(@D)/..
+	$(@D)/python -m pip install --quiet --upgrade "pip>=25.1"
 
 $(VENV)/ready-plot: $(VENV)/bin/pip pyproject.toml
 	$(RUN) -m pip install --quiet --editable ".[plot]"
@@ -33,5 +38,9 @@ $(VENV)/ready-lint: $(VENV)/ready-plot
 	$(RUN) -m pip install --quiet --group lint
 	touch $@
 
+$(OLDEST)/ready: $(OLDEST)/bin/pip pyproject.toml tests/oldest.txt
+	$(OLDEST)/bin/python -m pip install --quiet --group test --editable ".[plot]" --constraint tests/oldest.txt
+	touch $@
+
 clean:
-	rm -rf $(VENV) dist build demo.png
+	rm -rf $(VENV) $(OLDEST) dist build demo.png

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import sys
 import time
 from collections.abc import Callable
@@ -40,9 +41,13 @@ METHODS: dict[str, Callable[[Matrix], Matrix]] = {
 }
 
 
-def main(picture: Path = Path("demo.png")) -> dict[str, float]:
-    """Print a table of errors and times, write the picture, return the errors."""
-    truth = load_digits().data
+def main(argv: list[str] | None = None) -> None:
+    """Print a table of errors and times, and write the picture."""
+    parser = argparse.ArgumentParser(prog="python -m hirank.demo", description=__doc__)
+    parser.add_argument("--images", type=int, default=1797, help="how many of the 1797 to use")
+    parser.add_argument("--picture", type=Path, default=Path("demo.png"), help="file to write")
+    options = parser.parse_args(argv)
+    truth = load_digits().data[: options.images]
     observed = np.random.default_rng(0).random(truth.shape) >= MISSING
     holes = np.where(observed, truth, np.nan)
     n, m = truth.shape
@@ -59,11 +64,10 @@ def main(picture: Path = Path("demo.png")) -> dict[str, float]:
         out(f"{name:22s}{errors[name]:8.3f}{seconds:10.1f}\n")
         sys.stdout.flush()
     out("\nerror: relative error over the removed pixels\n")
-    if draw(truth, holes, fills, errors, picture):
-        out(f"picture: {picture.resolve()}\n")
+    if draw(truth, holes, fills, errors, options.picture):
+        out(f"picture: {options.picture.resolve()}\n")
     else:
         out('no picture: it needs matplotlib, pip install "hirank[plot]"\n')
-    return errors
 
 
 def draw(

@@ -2,7 +2,15 @@ import numpy as np
 import pytest
 
 from hirank.kernels import RBF, Poly
-from hirank.model.objective import Basis, codes, objective, reduced_gradient, sample_gradient
+from hirank.model.objective import (
+    Basis,
+    codes,
+    coordinates,
+    gradient_without,
+    objective,
+    reduced_gradient,
+    sample_gradient,
+)
 from hirank.model.workers import Workers
 
 KERNELS = [RBF(2.0), Poly(2, 1.0), Poly(3, 0.5)]
@@ -107,6 +115,27 @@ def test_samples_are_the_parts_of_the_whole(kernel, points, workers):
     value, gradient = sample_gradient(X, basis)
     assert value.sum() == pytest.approx(whole.value, rel=1e-12)
     np.testing.assert_allclose(gradient, whole.X, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("kernel", KERNELS, ids=str)
+def test_coordinates_reproduce_the_kernel_in_the_span(kernel, points):
+    X, D = points
+    V = coordinates(X, Basis(kernel, D, 1e-3))
+    K, A = kernel.matrix(X, D), kernel.matrix(D, D) + 1e-3 * np.eye(9)
+    np.testing.assert_allclose(V @ V.T, K @ np.linalg.solve(A, K.T), rtol=1e-6, atol=1e-8)
+
+
+@pytest.mark.parametrize("kernel", KERNELS, ids=str)
+def test_leaving_a_point_out_is_a_dictionary_without_it(kernel, points):
+    X, D = points
+    point = np.arange(50) % 9
+    left_out = np.arange(50) % 2 == 0
+    value, gradient = gradient_without(X, Basis(kernel, D, 1e-2), point, left_out)
+    for i in range(50):
+        rest = np.delete(D, point[i], axis=0) if left_out[i] else D
+        expected, slope = sample_gradient(X[i : i + 1], Basis(kernel, rest, 1e-2))
+        np.testing.assert_allclose(value[i], expected[0], rtol=1e-8)
+        np.testing.assert_allclose(gradient[i], slope[0], rtol=1e-6, atol=1e-8)
 
 
 def test_blocks_and_threads_do_not_change_the_result():

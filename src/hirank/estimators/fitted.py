@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from hirank.estimators.scaling import Scaling
 from hirank.estimators.warn import warn_user
 from hirank.kernels import Array
-from hirank.model.objective import codes
+from hirank.model.objective import coordinates
 from hirank.model.workers import Workers
 from hirank.solvers.path import Setting
 from hirank.solvers.samples import complete_samples
@@ -41,10 +41,12 @@ class Fitted:
         fill_blank(filled, blank, self.scaling)
         return np.where(observed, X, filled.astype(X.dtype))
 
-    def codes(self, X: Array) -> NDArray[np.float64]:
-        """Codes of completed samples, n x k -> n x r."""
+    def coordinates(self, X: Array) -> NDArray[np.float64]:
+        """Completed samples in coordinates of the dictionary's span, n x k -> n x r."""
         scaled = self.scaling.forward(X.astype(np.float64))
-        return codes(scaled, self.settings[-1].basis(self.D))
+        if not self.settings:  # no feature varies
+            return np.zeros((len(X), len(self.D)))
+        return coordinates(scaled, self.settings[-1].basis(self.D))
 
     def dictionary(self) -> NDArray[np.float64]:
         """The dictionary in the units of the data, r x k."""

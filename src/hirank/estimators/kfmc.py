@@ -207,8 +207,8 @@ class KFMC(CallbackSupportMixin, OneToOneFeatureMixin, TransformerMixin, BaseEst
         table, observed = self._checked(X, reset=False)
         return self._output(table, observed, self._fitted.complete(table, observed))
 
-    def complete_features(self, X: Any, features: Any, *, ridge: float = 0.01) -> Array:
-        """Complete columns that were not there at fit time, from the codes of their samples.
+    def complete_features(self, X: Any, features: Any) -> Array:
+        """Complete columns that were not there at fit time, from where their samples lie.
 
         Parameters
         ----------
@@ -217,8 +217,6 @@ class KFMC(CallbackSupportMixin, OneToOneFeatureMixin, TransformerMixin, BaseEst
             ``fit_transform``) or not (then ``transform`` completes them first).
         features : array-like, n_samples x n_new
             The new columns, with missing entries.
-        ridge : float, default=0.01
-            Shrinks the weights of the codes.
 
         Returns
         -------
@@ -236,10 +234,10 @@ class KFMC(CallbackSupportMixin, OneToOneFeatureMixin, TransformerMixin, BaseEst
         if not seen.any(axis=0).all():
             empty = np.flatnonzero(~seen.any(axis=0)).tolist()
             raise ValueError(f"New features {empty} have no observed entry: drop them.")
-        Z = self._fitted.codes(self._fitted.complete(table, observed))
+        V = self._fitted.coordinates(self._fitted.complete(table, observed))
         scaling = Scaling.measure(new, seen, scale=True)
         scaled = scaling.forward(np.where(seen, new, 0).astype(np.float64))
-        completed = complete_features(scaled, seen[:, scaling.varying], Z, ridge=ridge)
+        completed = complete_features(scaled, seen[:, scaling.varying], V)
         return np.where(seen, new, scaling.backward(completed).astype(new.dtype))
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:

@@ -97,22 +97,37 @@ def objective(X: Array, Z: Array, basis: Basis) -> float:
     return float(value + basis.alpha / 2 * np.trace(G) + basis.beta / 2 * np.trace(ZZ))
 
 
-def _codes_and_residuals(
-    X: Array, basis: Basis, room: tuple[Array | None, Array | None] = (None, None)
-) -> tuple[Array, Array, Array]:
-    """Codes Z, slope S of K (both n x r) and each sample's part of F (n).
+def coordinates(X: Array, basis: Basis) -> Array:
+    """V = K R', n x m -> n x r: the images of the samples in coordinates of the dictionary's span.
 
-    `room` is for K and Z: fresh memory for every block would cost a tenth of the time.
+    Inner products of rows of V approximate the kernel: V V' = K A^-1 K'.
     """
+    return _coordinates_and_slope(X, basis)[0]
+
+
+def _coordinates_and_slope(
+    X: Array, basis: Basis, room: tuple[Array | None, Array | None] = (None, None)
+) -> tuple[Array, Array]:
+    """V and the slope S of K, both n x r; `room` is for K and V."""
     K, S = basis.bound.rows(X, room[0])
     V = np.empty_like(K) if room[1] is None else room[1]
     np.copyto(V, K)
     times_lower(V, basis.root, transposed=True)
+    return V, S
+
+
+def _codes_and_residuals(
+    X: Array, basis: Basis, room: tuple[Array | None, Array | None] = (None, None)
+) -> tuple[Array, Array, Array]:
+    """Codes Z = V R, slope S of K (both n x r) and each sample's part of F (n).
+
+    `room` is for K and Z: fresh memory for every block would cost a tenth of the time.
+    """
+    V, S = _coordinates_and_slope(X, basis, room)
     residual = basis.kernel.diag(X) - np.einsum("...j,...j->...", V, V)
     residual *= 0.5
     times_lower(V, basis.root, transposed=False)
-    Z = V
-    return Z, S, residual
+    return V, S, residual
 
 
 def _pull_rows(P: Array, X: Array, basis: Basis, out: Array | None = None) -> Array:

@@ -4,22 +4,27 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.linear_model import Ridge, RidgeCV
 
 from hirank.kernels import Array
 
+RIDGES = np.logspace(-12, 2, 29)
+"""Ridges to choose from."""
+
 
 def complete_features(
-    R: Array, observed: NDArray[np.bool_], Z: Array, *, ridge: float = 0.01
+    R: Array, observed: NDArray[np.bool_], Z: Array, *, ridge: float | None = None
 ) -> Array:
-    """Fill the missing entries of new features R, n x t, from the codes Z, n x r.
+    """Fill the missing entries of new features R, n x t, from the codes Z, n x r, of the samples.
 
     Each feature is a linear function of the codes, fitted on the samples that have it:
-    w = argmin |Z w - R_j|^2 + ridge |w|^2.
+    w = argmin |Z w - R_j|^2 + ridge |w|^2, as in the paper. With ridge=None it has an intercept as
+    well, and leave-one-out error chooses the ridge of each feature.
     """
     filled = R.copy()
     for j, seen in enumerate(observed.T):
-        gram = Z[seen].T @ Z[seen]
-        gram[np.diag_indices_from(gram)] += ridge
-        weights = np.linalg.solve(gram, Z[seen].T @ R[seen, j])
-        filled[~seen, j] = Z[~seen] @ weights
+        if seen.all():
+            continue
+        model = RidgeCV(RIDGES) if ridge is None else Ridge(ridge, fit_intercept=False)
+        filled[~seen, j] = model.fit(Z[seen], R[seen, j]).predict(Z[~seen])
     return filled

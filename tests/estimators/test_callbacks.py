@@ -1,0 +1,53 @@
+"""scikit-learn's callbacks, where it has them."""
+
+import pytest
+
+from hirank import KFMC
+
+callback = pytest.importorskip("sklearn.callback", reason="needs scikit-learn 1.9 or later")
+
+
+class Recorder:
+    """Counts steps, and asks to stop at one of them."""
+
+    def __init__(self, stop_at=None):
+        self.stop_at = stop_at
+        self.steps = 0
+        self.events = []
+
+    def setup(self, estimator, context):
+        self.events.append("setup")
+
+    def on_fit_task_begin(self, estimator, context):
+        self.events.append(f"begin {context.task_name}")
+
+    def on_fit_task_end(self, estimator, context):
+        self.events.append(f"end {context.task_name}")
+        self.steps += context.task_name == "step"
+        return self.steps == self.stop_at
+
+    def teardown(self, estimator, context):
+        self.events.append("teardown")
+
+
+@pytest.mark.parametrize("method", ["fit", "fit_transform"])
+def test_every_step_is_a_task(curved, method):
+    recorder = Recorder()
+    model = KFMC(20, max_iter=3, random_state=0).set_callbacks(recorder)
+    getattr(model, method)(curved.holes)
+    assert recorder.steps == model.n_iter_ == 21
+    assert recorder.events[:3] == ["setup", "begin fit", "begin step"]
+    assert recorder.events[-2:] == ["end fit", "teardown"]
+
+
+def test_a_callback_can_stop_the_fit(curved):
+    model = KFMC(20, random_state=0).set_callbacks(Recorder(stop_at=5)).fit(curved.holes)
+    assert model.n_iter_ == 5
+    assert model.stop_reason_ == "Stopped by the callback at step 5."
+
+
+def test_the_progress_bar_of_scikit_learn_works(curved, capsys):
+    pytest.importorskip("rich")
+    model = KFMC(20, max_iter=3, random_state=0).set_callbacks(callback.ProgressBar())
+    model.fit(curved.holes)
+    assert "KFMC" in capsys.readouterr().out
