@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from hirank.kernels import RBF
-from hirank.solvers.loop import run
+from hirank.solvers.loop import Options, run
 from hirank.solvers.newton import Newton
 from hirank.solvers.path import Stage
 
@@ -47,7 +47,8 @@ def test_divergence_ends_with_a_reason_and_the_best_point(reference):
     observed = reference["observed"]
     X = np.where(observed, reference["X"], 0)
     solver = Newton(observed, momentum=1.5)
-    result = run(solver, RBF(), [Stage(1.0, 1e-3)], X, reference["D0"], max_iter=300)
+    options = Options(max_iter=300)
+    result = run(solver, RBF(), [Stage(1.0, 1e-3)], X, reference["D0"], options)
     assert result.stop_reason.startswith("Diverged")
     assert "solver='lbfgs'" in result.stop_reason
     assert np.isfinite(result.X).all()

@@ -5,6 +5,7 @@ from hirank.datasets import polynomial_manifolds
 from hirank.kernels import RBF, Poly
 from hirank.metrics import missing_relative_error
 from hirank.model.workers import Workers
+from hirank.solvers.loop import Options
 from hirank.solvers.path import default_path, resettle
 from hirank.solvers.samples import BLOCK, complete_samples, paper_samples
 from hirank.solvers.table import complete_table
@@ -36,6 +37,7 @@ def fitted(request):
             60,
             request.param,
             stages,
+            Options(),
             workers,
             np.random.default_rng(0),
         )

@@ -6,6 +6,7 @@ import pytest
 from hirank.kernels import RBF, Poly
 from hirank.metrics import missing_relative_error
 from hirank.model.workers import Workers
+from hirank.solvers.loop import Options
 from hirank.solvers.path import Stage, default_path
 from hirank.solvers.table import complete_table
 
@@ -17,18 +18,16 @@ def scaled(curved):
 
 
 def solve(X, observed, kernel=None, stages=None, seed=0, **options):
-    stages = default_path() if stages is None else stages
-    options = {"max_iter": 40, **options}
     with Workers() as workers:
         return complete_table(
             np.where(observed, X, 0).astype(X.dtype),
             observed,
             40,
             RBF() if kernel is None else kernel,
-            stages,
+            default_path() if stages is None else stages,
+            Options(**{"max_iter": 40, **options}),
             workers,
             np.random.default_rng(seed),
-            **options,
         )
 
 
@@ -38,7 +37,7 @@ def test_objective_never_rises_within_a_stage(scaled, kernel, dtype):
     truth, observed = scaled
     result = solve(truth.astype(dtype), observed, kernel)
     assert result.X.dtype == result.D.dtype == dtype
-    for stage in range(len(result.settings)):
+    for stage in np.unique(result.trace["stage"]):
         objective = result.trace["objective"][result.trace["stage"] == stage]
         assert (np.diff(objective) <= 0).all()
 
@@ -69,11 +68,13 @@ def test_complete_training_data_needs_no_x_step(scaled):
 def test_trace_and_codes_describe_the_result(scaled):
     truth, observed = scaled
     result = solve(truth, observed, stages=[Stage(1.0, 1e-2), Stage(2.0, 1e-3)])
-    assert result.n_iter == len(result.trace) == 80
-    assert (result.trace["step"] == np.arange(1, 81)).all()
+    steps = result.n_iter
+    assert steps == len(result.trace) == 40 * len(np.unique(result.trace["stage"]))
+    assert (result.trace["step"] == np.arange(1, steps + 1)).all()
     assert (np.diff(result.trace["seconds"]) >= 0).all()
     assert result.trace["objective"][-1] == result.objective
     assert result.Z.shape == (120, 40)
+    assert len(result.settings) in (1, 2)
     assert "max_iter=40" in result.stop_reason
 
 
@@ -81,7 +82,7 @@ def test_a_stage_ends_when_progress_does(scaled):
     truth, observed = scaled
     result = solve(truth, observed, stages=[Stage(1.0, 1e-2)], max_iter=5000, tol=1e-3)
     assert result.stop_reason.startswith("Converged")
-    assert result.n_iter < 1000
+    assert result.n_iter < 2000
     objective = result.trace["objective"]
     assert objective[-11] - objective[-1] <= 1e-3 * objective[-1]
 
@@ -105,3 +106,17 @@ def test_overflow_at_the_start_is_explained(scaled):
     huge = (1e15 * truth).astype(np.float32)
     with pytest.raises(ValueError, match=r"overflow float32.*scale=True"):
         solve(huge, observed, Poly(3))
+
+
+def test_the_path_ends_before_it_follows_noise():
+    """On a noisy plane the last stages fit noise; on clean curved data they are the best."""
+    rng = np.random.default_rng(0)
+    truth = rng.standard_normal((150, 2)) @ rng.standard_normal((2, 10))
+    noisy = truth + rng.standard_normal(truth.shape)
+    observed = rng.random(truth.shape) >= 0.3
+    result = solve(noisy, observed, max_iter=60)
+    assert len(result.settings) < len(default_path())
+    assert result.stop_reason.startswith(
+        f"Hidden entries were recovered best at stage {len(result.settings)} of 7"
+    )
+    assert (result.X[observed] == noisy[observed]).all()

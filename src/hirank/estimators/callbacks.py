@@ -24,7 +24,7 @@ except ImportError:
         return method
 
 
-def reporter(name: str, n_stages: int, verbose: int) -> Callback | None:
+def reporter(name: str, verbose: int) -> Callback | None:
     """Write a line to standard error at the start of each stage, or at each step if verbose > 1."""
     if not verbose:
         return None
@@ -35,7 +35,7 @@ def reporter(name: str, n_stages: int, verbose: int) -> Callback | None:
         if line.stage > last or verbose > 1:
             last = line.stage
             sys.stderr.write(
-                f"[{name}] stage {line.stage + 1} of {n_stages}, step {line.step}: "
+                f"[{name}] stage {line.stage + 1}, step {line.step}: "
                 f"objective {line.objective:.6g}, {line.seconds:.1f} s\n"
             )
 

@@ -23,9 +23,9 @@ from hirank.estimators.scaling import Scaling
 from hirank.kernels import RBF, Array, Kernel, Poly
 from hirank.model.workers import Workers
 from hirank.solvers.features import complete_features
-from hirank.solvers.loop import TRACE, Progress, Result
+from hirank.solvers.loop import TRACE, Options, Progress, Result
 from hirank.solvers.path import BANDWIDTHS, LAST_BETA, Stage, default_path, resettle
-from hirank.solvers.table import complete_table
+from hirank.solvers.table import complete_table, complete_table_as_paper
 
 NEWTON_BETA = 1e-3
 """The paper's ridge for the RBF kernel."""
@@ -62,7 +62,8 @@ class KFMC(CallbackSupportMixin, OneToOneFeatureMixin, TransformerMixin, BaseEst
         data. By default 1e-10 and 1e-3.
     solver : {"lbfgs", "newton"}, default="lbfgs"
         ``"lbfgs"`` minimizes over missing entries and dictionary together, along a path from
-        strong to weak regularization. ``"newton"`` is Algorithm 1 of the paper.
+        strong to weak regularization that ends where a few hidden entries are recovered best.
+        ``"newton"`` is Algorithm 1 of the paper.
     scale : bool, default=True
         Bring each feature to mean 0 and standard deviation 1 first, and back afterwards.
     max_iter : int, default=250
@@ -301,29 +302,22 @@ class KFMC(CallbackSupportMixin, OneToOneFeatureMixin, TransformerMixin, BaseEst
     def _solve(self, X: Array, observed: NDArray[np.bool_], source: Any) -> Result:
         """Run the solver on scaled samples, n x v, each with an observed entry."""
         stages = self._stages()
-        bridge = SklearnBridge(self, source, len(stages) * self.max_iter)
-        report = reporter(type(self).__name__, len(stages), self.verbose)
+        bridge = SklearnBridge(self, source, (len(stages) + 1) * self.max_iter)
+        report = reporter(type(self).__name__, self.verbose)
 
         def callback(line: Progress) -> bool:
             if report is not None:
                 report(line)
             return bridge(line)
 
+        options = Options(self.alpha, self.max_iter, self.tol, callback)
+        problem = (X, observed, self._resolved_components(len(X)), self._kernel(), stages, options)
+        rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31))
         with Workers() as workers:
-            result = complete_table(
-                X,
-                observed,
-                self._resolved_components(len(X)),
-                self._kernel(),
-                stages,
-                workers,
-                np.random.default_rng(check_random_state(self.random_state).randint(2**31)),
-                method=self.solver,
-                alpha=self.alpha,
-                max_iter=self.max_iter,
-                tol=self.tol,
-                callback=callback,
-            )
+            if self.solver == "newton":
+                result = complete_table_as_paper(*problem, rng)
+            else:
+                result = complete_table(*problem, workers, rng)
         bridge.close()
         return result
 

@@ -42,8 +42,20 @@ TRACE = np.dtype(
 Callback = Callable[[Progress], bool | None]
 """Called after each step; a true answer ends the optimization."""
 
-Between = Callable[[int, Setting, Array, Array], tuple[Array, Array]]
-"""Called with the number and setting of a stage that ended: where the next one starts."""
+
+@dataclass(frozen=True)
+class Options:
+    """What a user may say about an optimization."""
+
+    alpha: float = 0.0  # weight of the size of the dictionary
+    max_iter: int = 100  # most steps in each stage
+    tol: float = 0.0  # a stage ends when the objective fell by less than this part in WINDOW steps
+    callback: Callback | None = None
+
+
+Between = Callable[[int, Setting, Array, Array], tuple[Array, Array] | None]
+"""Called with the number and setting of a stage that ended: where the next one starts, or None
+to end the walk."""
 
 
 class State(Protocol):
@@ -79,6 +91,7 @@ class Result:
     n_iter: int
     stop_reason: str
     trace: NDArray[np.void]  # columns step, stage, objective, seconds
+    stopped_by_callback: bool = False
 
     @cached_property
     def Z(self) -> Array:
@@ -92,76 +105,89 @@ def run(
     stages: Sequence[Stage],
     X: Array,
     D: Array,
+    options: Options,
     *,
-    alpha: float = 0.0,
-    max_iter: int = 100,
-    tol: float = 0.0,
-    callback: Callback | None = None,
     between: Between | None = None,
+    after: Result | None = None,
 ) -> Result:
-    """Walk the stages, at most `max_iter` steps each; every stage starts where the last ended.
+    """Walk the stages; every one starts where the last ended.
 
-    A stage ends early when the objective fell by less than the fraction `tol` of itself over the
-    last `WINDOW` steps. If it stops being finite, or stays above where it began, the walk ends
-    with the best state so far.
+    If the objective stops being finite, or stays above where it began, the walk ends
+    with the best state so far. `after` is a walk that this one continues: steps, stages and
+    seconds are counted on from it.
     """
-    began = perf_counter()
-    lines: list[Progress] = []
+    lines = [] if after is None else [Progress(*line) for line in after.trace.tolist()]
+    began = perf_counter() - (lines[-1].seconds if lines else 0.0)
+    first = lines[-1].stage + 1 if lines else 0
     settings: list[Setting] = []
-    reason = ""
     for number, stage in enumerate(stages):
-        setting = settle(stage, kernel, X, D, alpha)
+        setting = settle(stage, kernel, X, D, options.alpha)
         settings.append(setting)
-        state = best = solver.init(setting, X, D)
-        if not np.isfinite(state.objective):
-            raise FloatingPointError(
-                "The objective is not finite at the starting point. Use scale=True, float64 input, "
-                "or a smaller degree."
-            )
-        history = [state.objective]
-        end = None
-        for _ in range(max_iter):
-            state = solver.step(state)
-            history.append(state.objective)
-            if state.objective < best.objective:
-                best = state
-            line = Progress(len(lines) + 1, number, state.objective, perf_counter() - began)
-            lines.append(line)
-            if _diverged(history):
-                end = (
-                    f"Diverged: the objective left its course at step {line.step}. The best point "
-                    "before that was returned. Try solver='lbfgs', less momentum or a larger beta."
-                )
-                break
-            if callback is not None and callback(line):
-                end = f"Stopped by the callback at step {line.step}."
-                break
-            if _settled(history, tol):
-                reason = (
-                    f"Converged: the objective fell by less than tol={tol:g} of itself over the "
-                    f"last {WINDOW} of {line.step} steps."
-                )
-                break
-        else:
-            reason = (
-                f"Reached max_iter={max_iter} steps in the last stage, {len(lines)} in all. If the "
-                "objective in trace_ is still falling, a larger max_iter may help."
-            )
-        if end is not None:
-            reason, state = end, best
+        state = solver.init(setting, X, D)
+        state, end = _walk(solver, state, first + number, began, lines, options)
         X, D = state.X(), state.D()
-        if end is not None:
+        onward = None if end.final else (X, D)
+        if onward is not None and between is not None:
+            onward = between(number, setting, X, D)
+        if onward is None:
             break
-        if between is not None:
-            X, D = between(number, setting, X, D)
+        X, D = onward
     return Result(
         X=X,
         D=D,
         settings=tuple(settings),
         objective=state.objective,
         n_iter=len(lines),
-        stop_reason=reason,
+        stop_reason=end.reason,
         trace=np.array(lines, dtype=TRACE),
+        stopped_by_callback=end.by_callback,
+    )
+
+
+class _End(NamedTuple):
+    reason: str
+    final: bool = False  # of the whole walk, not only of the stage
+    by_callback: bool = False
+
+
+def _walk(
+    solver: Solver[S],
+    state: S,
+    stage: int,
+    began: float,
+    lines: list[Progress],
+    options: Options,
+) -> tuple[S, _End]:
+    """The steps of one stage; adds a line to `lines` for each."""
+    best = state
+    history = [state.objective]
+    if not np.isfinite(state.objective):
+        raise FloatingPointError(
+            "The objective is not finite at the starting point. Use scale=True or a smaller degree."
+        )
+    for _ in range(options.max_iter):
+        state = solver.step(state)
+        history.append(state.objective)
+        if state.objective < best.objective:
+            best = state
+        step = len(lines) + 1
+        lines.append(Progress(step, stage, state.objective, perf_counter() - began))
+        if _diverged(history):
+            return best, _End(
+                f"Diverged: the objective left its course at step {step}. The best point before "
+                "that was returned. Try solver='lbfgs' or a larger beta.",
+                final=True,
+            )
+        if options.callback is not None and options.callback(lines[-1]):
+            return best, _End(f"Stopped by the callback at step {step}.", True, by_callback=True)
+        if _settled(history, options.tol):
+            return state, _End(
+                f"Converged: the objective fell by less than tol={options.tol:g} of itself over "
+                f"the last {WINDOW} of {step} steps."
+            )
+    return state, _End(
+        f"Reached max_iter={options.max_iter} steps in the last stage, {len(lines)} in all. If "
+        "the objective in trace_ is still falling, a larger max_iter may help."
     )
 
 

@@ -1,9 +1,9 @@
-"""A whole table at once: starting point, path and solver put together."""
+"""A whole table at once: starting point, path, solver and the end of the path put together."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 from hirank.kernels import Array, Kernel
 from hirank.model.start import most_observed, soft_impute
 from hirank.model.workers import Workers
+from hirank.solvers.held_out import BestStage, hide
 from hirank.solvers.lbfgs import LBFGS
-from hirank.solvers.loop import Callback, Result, run
+from hirank.solvers.loop import Options, Result, run
 from hirank.solvers.newton import Newton
 from hirank.solvers.path import Setting, Stage
 from hirank.solvers.second_look import second_look
@@ -28,45 +29,60 @@ def complete_table(
     n_components: int,
     kernel: Kernel,
     stages: Sequence[Stage],
+    options: Options,
     workers: Workers,
     rng: np.random.Generator,
-    *,
-    method: str = "lbfgs",
-    alpha: float = 0.0,
-    max_iter: int = 100,
-    tol: float = 0.0,
-    callback: Callback | None = None,
 ) -> Result:
     """Learn a dictionary of `n_components` points from X, n x m, and fill its missing entries.
 
-    With nothing missing only the dictionary is learned. ``"lbfgs"`` starts from a linear completion
-    and takes the dictionary from its rows; ``"newton"`` starts as the paper does, from zeros and a
-    normal random dictionary.
+    Starts from a linear completion and takes the dictionary from its rows. With nothing missing
+    only the dictionary is learned.
+
+    The further a path goes, the closer the model follows the data, noise included. So a few
+    observed entries are hidden along the way; the stage that recovers them best is walked once
+    more with all entries, and is the last.
     """
-    solver: Any
-    if method == "newton":
-        solver = Newton(observed)
-        start = np.where(observed, X, 0).astype(X.dtype, copy=False)
-        D = rng.standard_normal((n_components, X.shape[1])).astype(X.dtype)
-    else:
-        solver = LBFGS(observed, workers)
-        start = soft_impute(X, observed)
-        D = start[most_observed(observed, n_components, rng)].copy()
+    hidden = hide(observed, rng)
+    seen = observed & ~hidden
+    start = soft_impute(X, seen)
+    D = start[most_observed(seen, n_components, rng)].copy()
+    best = BestStage(X, hidden)
 
-    def between(number: int, setting: Setting, X: Array, D: Array) -> tuple[Array, Array]:
-        if method == "newton" or number not in LOOK_AFTER or number + 1 == len(stages):
-            return X, D
-        return second_look(X, D, observed, setting, workers)
+    def between(number: int, setting: Setting, X: Array, D: Array) -> tuple[Array, Array] | None:
+        if best.is_past(number, X, D):
+            return None
+        if number in LOOK_AFTER and number + 1 < len(stages):
+            return second_look(X, D, seen, setting, workers)
+        return X, D
 
-    return run(
-        solver,
-        kernel,
-        stages,
-        start,
-        D,
-        alpha=alpha,
-        max_iter=max_iter,
-        tol=tol,
-        callback=callback,
-        between=between,
+    walked = run(LBFGS(seen, workers), kernel, stages, start, D, options, between=between)
+    if not hidden.any() or walked.stopped_by_callback:
+        return replace(walked, X=np.where(observed, X, walked.X))
+    again = slice(best.number, best.number + 1)
+    start = np.where(observed, X, best.X)
+    final = run(
+        LBFGS(observed, workers), kernel, stages[again], start, best.D, options, after=walked
     )
+    reason = final.stop_reason
+    if again.stop < len(stages):
+        reason = (
+            f"Hidden entries were recovered best at stage {again.stop} of {len(stages)}, so the "
+            f"path ends there. {reason}"
+        )
+    settings = (*walked.settings[: again.start], *final.settings)
+    return replace(final, settings=settings, stop_reason=reason)
+
+
+def complete_table_as_paper(
+    X: Array,
+    observed: NDArray[np.bool_],
+    n_components: int,
+    kernel: Kernel,
+    stages: Sequence[Stage],
+    options: Options,
+    rng: np.random.Generator,
+) -> Result:
+    """Algorithm 1 of the paper, started as there: from zeros and a normal random dictionary."""
+    start = np.where(observed, X, 0).astype(X.dtype, copy=False)
+    D = rng.standard_normal((n_components, X.shape[1])).astype(X.dtype)
+    return run(Newton(observed), kernel, stages, start, D, options)

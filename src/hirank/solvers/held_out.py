@@ -1,0 +1,60 @@
+"""Where a path should end: a few observed entries are hidden, and stages judged by them."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hirank.kernels import Array
+
+PART = 0.05
+"""Part of the observed entries that is hidden."""
+FEWEST = 50
+"""Entries below which a judgment would be chance: then nothing is hidden."""
+AS_GOOD = 1.02
+"""Times the lowest error: as good, so that chance does not end a path early."""
+HOPELESS = 1.05
+"""Times the lowest error: no way back."""
+PATIENCE = 2
+"""The path ends after this many hopeless stages in a row."""
+
+
+def hide(observed: NDArray[np.bool_], rng: np.random.Generator) -> NDArray[np.bool_]:
+    """Entries to hide, n x m, at random; every row and column keeps two observed entries.
+
+    None if nothing is missing, since then nothing is to be filled, or if there are too few.
+    """
+    hidden = np.zeros(observed.shape, bool)
+    if observed.all():
+        return hidden
+    order = rng.permutation(np.flatnonzero(observed))[: int(PART * observed.sum())]
+    hidden.ravel()[order] = True
+    left = observed & ~hidden
+    hidden[left.sum(axis=1) < 2] = False
+    hidden[:, left.sum(axis=0) < 2] = False
+    if hidden.sum() < FEWEST:
+        hidden[:] = False
+    return hidden
+
+
+class BestStage:
+    """Remembers the latest stage that recovers the hidden entries as well as any."""
+
+    def __init__(self, truth: Array, hidden: NDArray[np.bool_]) -> None:
+        self.rows, self.columns = np.nonzero(hidden)
+        self.truth = truth[self.rows, self.columns]
+        self.lowest = np.inf
+        self.hopeless = 0
+        self.number = -1
+        self.X = self.D = truth[:0]
+
+    def is_past(self, number: int, X: Array, D: Array) -> bool:
+        """Judge a stage that has ended; true if the path should end."""
+        if not len(self.rows):
+            return False
+        error = float(np.sqrt(np.mean((X[self.rows, self.columns] - self.truth) ** 2)))
+        self.lowest = min(self.lowest, error)
+        if error <= AS_GOOD * self.lowest:
+            self.number, self.X, self.D = number, X, D
+        self.hopeless = self.hopeless + 1 if error > HOPELESS * self.lowest else 0
+        return self.hopeless >= PATIENCE
