@@ -56,7 +56,7 @@ def complete(fitted, rows, threads=1):
 def test_new_samples_are_recovered(fitted):
     _, _, truth, observed = fitted
     filled = complete(fitted, slice(None))
-    assert missing_relative_error(filled, truth, observed) < 0.1
+    assert missing_relative_error(filled, truth, observed) < 0.15
     assert (filled[observed] == truth[observed]).all()
 
 

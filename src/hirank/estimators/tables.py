@@ -71,10 +71,11 @@ def _complete_frame(frame: nw.DataFrame[Any], parameters: dict[str, Any]) -> Any
         warn_user(f"Columns {left} are not numeric: their holes were left as they are.")
     X = np.column_stack([_floats(frame[name]) for name in numeric])
     filled = _complete_array(X, parameters, numeric)
+    fills = np.isnan(X) & ~np.isnan(filled)
     replaced = [
-        nw.new_series(name, filled[:, j], nw.Float64, backend=frame.implementation)
-        for j, name in enumerate(numeric)
-        if (np.isnan(X[:, j]) & ~np.isnan(filled[:, j])).any()
+        frame[name].cast(nw.Float64).scatter(np.flatnonzero(rows).tolist(), column[rows].tolist())
+        for name, rows, column in zip(numeric, fills.T, filled.T, strict=True)
+        if rows.any()
     ]
     return frame.with_columns(*replaced).to_native()
 

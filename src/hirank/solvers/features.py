@@ -25,6 +25,8 @@ def complete_features(
     for j, seen in enumerate(observed.T):
         if seen.all():
             continue
-        model = RidgeCV(RIDGES) if ridge is None else Ridge(ridge, fit_intercept=False)
+        chosen = RidgeCV(RIDGES).fit(Z[seen], R[seen, j]).alpha_ if ridge is None else ridge
+        # Fitted anew: RidgeCV's own weights lack digits for small ridges before scikit-learn 1.7.
+        model = Ridge(chosen, fit_intercept=ridge is None)
         filled[~seen, j] = model.fit(Z[seen], R[seen, j]).predict(Z[~seen])
     return filled
