@@ -18,19 +18,20 @@ from hirank.estimators.callbacks import (
     with_callbacks,
 )
 from hirank.estimators.fitted import Fitted, fill_blank
-from hirank.estimators.parameters import check_choice, check_count, check_number
+from hirank.estimators.parameters import (
+    check_parameters,
+    components_of,
+    is_missing,
+    kernel_of,
+    stages_of,
+)
 from hirank.estimators.scaling import Scaling
-from hirank.kernels import RBF, Array, Kernel, Poly
+from hirank.kernels import Array, Kernel
 from hirank.model.workers import Workers
 from hirank.solvers.features import complete_features
-from hirank.solvers.loop import TRACE, Options, Progress, Result
-from hirank.solvers.path import BANDWIDTHS, LAST_BETA, Stage, default_path, resettle
+from hirank.solvers.loop import Options, Progress, Result, nothing_to_learn
+from hirank.solvers.path import resettle
 from hirank.solvers.table import complete_table, complete_table_as_paper
-
-NEWTON_BETA = 1e-3
-"""The paper's ridge for the RBF kernel."""
-AUTO_LIMIT = 400
-"""Most components that the automatic rule takes."""
 
 
 class KFMC(CallbackSupportMixin, OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
@@ -267,7 +268,7 @@ class KFMC(CallbackSupportMixin, OneToOneFeatureMixin, TransformerMixin, BaseEst
 
     def _fit(self, X: Any) -> tuple[Array, NDArray[np.bool_], Array]:
         """Learn, and return the table, what was observed in it, and its kept features filled."""
-        self._check_parameters()
+        check_parameters(self)
         table, observed = self._checked(X, reset=True)
         nonempty = observed.sum(axis=0) > 0
         if not nonempty.any():
@@ -283,14 +284,14 @@ class KFMC(CallbackSupportMixin, OneToOneFeatureMixin, TransformerMixin, BaseEst
             result = self._solve(scaled[~blank], seen[~blank][:, scaling.varying], X)
             scaled[~blank] = result.X
         else:
-            result = _nothing_to_learn(scaled, self._resolved_components(len(scaled)))
-        settings = resettle(result.settings, self._stages(), result.D)
+            result = nothing_to_learn(scaled, components_of(self, len(scaled)))
+        settings = resettle(result.settings, stages_of(self), result.D)
         self._fitted = Fitted(nonempty, scaling, result.D, settings)
         self._indicator = self._fit_indicator(observed)
         self.has_values_ = nonempty
         self.dictionary_ = self._fitted.dictionary()
         self.n_components_ = len(result.D)
-        self.kernel_ = result.settings[-1].kernel if result.settings else self._kernel()
+        self.kernel_ = result.settings[-1].kernel if result.settings else kernel_of(self)
         self.objective_ = result.objective
         self.n_iter_ = result.n_iter
         self.stop_reason_ = result.stop_reason
@@ -301,7 +302,7 @@ class KFMC(CallbackSupportMixin, OneToOneFeatureMixin, TransformerMixin, BaseEst
 
     def _solve(self, X: Array, observed: NDArray[np.bool_], source: Any) -> Result:
         """Run the solver on scaled samples, n x v, each with an observed entry."""
-        stages = self._stages()
+        stages = stages_of(self)
         bridge = SklearnBridge(self, source, (len(stages) + 1) * self.max_iter)
         report = reporter(type(self).__name__, self.verbose)
 
@@ -311,7 +312,7 @@ class KFMC(CallbackSupportMixin, OneToOneFeatureMixin, TransformerMixin, BaseEst
             return bridge(line)
 
         options = Options(self.alpha, self.max_iter, self.tol, callback)
-        problem = (X, observed, self._resolved_components(len(X)), self._kernel(), stages, options)
+        problem = (X, observed, components_of(self, len(X)), kernel_of(self), stages, options)
         rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31))
         with Workers() as workers:
             if self.solver == "newton":
@@ -320,45 +321,6 @@ class KFMC(CallbackSupportMixin, OneToOneFeatureMixin, TransformerMixin, BaseEst
                 result = complete_table(*problem, workers, rng)
         bridge.close()
         return result
-
-    def _stages(self) -> tuple[Stage, ...]:
-        path = self.bandwidth == "path"
-        if self.solver == "newton":
-            beta = NEWTON_BETA if self.beta is None else self.beta
-            return (Stage(1.0 if path else float(self.bandwidth), beta),)
-        bandwidths = BANDWIDTHS if path else (float(self.bandwidth),) * len(BANDWIDTHS)
-        return default_path(bandwidths, LAST_BETA if self.beta is None else self.beta)
-
-    def _kernel(self) -> Kernel:
-        if isinstance(self.kernel, Kernel):
-            return self.kernel
-        return RBF() if self.kernel == "rbf" else Poly(self.degree, self.offset)
-
-    def _resolved_components(self, n: int) -> int:
-        if self.n_components == "auto":
-            return max(1, min(n, AUTO_LIMIT, round(3.8 * n**0.6)))
-        r = int(self.n_components)
-        if r > n:
-            raise ValueError(
-                f"n_components={r} is more than the samples that can be used "
-                f"(n_samples={n}). Use at most {n}, or n_components='auto'."
-            )
-        return r
-
-    def _check_parameters(self) -> None:
-        if self.n_components != "auto":
-            check_count("n_components (if not 'auto')", self.n_components)
-        if not isinstance(self.kernel, Kernel):
-            check_choice("kernel (if not a Kernel object)", self.kernel, ("rbf", "poly"))
-        if self.bandwidth != "path":
-            check_number("bandwidth (if not 'path')", self.bandwidth, above=0)
-        if self.beta is not None:
-            check_number("beta", self.beta, above=0)
-        check_number("alpha", self.alpha, least=0)
-        check_number("tol", self.tol, least=0)
-        check_choice("solver", self.solver, ("lbfgs", "newton"))
-        check_count("max_iter", self.max_iter)
-        self._kernel()  # checks degree and offset
 
     def _checked(self, X: Any, *, reset: bool) -> tuple[Array, NDArray[np.bool_]]:
         """The table as floats, and which of its entries are known."""
@@ -386,23 +348,3 @@ class KFMC(CallbackSupportMixin, OneToOneFeatureMixin, TransformerMixin, BaseEst
             return filled
         flags = self._indicator.transform(np.where(observed, 0, np.nan))
         return np.hstack([filled, flags.astype(filled.dtype)])
-
-
-def _nothing_to_learn(X: Array, n_components: int) -> Result:
-    return Result(
-        X=X,
-        D=np.zeros((n_components, X.shape[1])),
-        settings=(),
-        objective=0.0,
-        n_iter=0,
-        stop_reason="Nothing to learn: no feature varies.",
-        trace=np.zeros(0, TRACE),
-    )
-
-
-def is_missing(X: Array, missing_values: float) -> NDArray[np.bool_]:
-    """Which entries of X are NaN or equal to `missing_values`."""
-    missing = np.isnan(X)
-    if not np.isnan(missing_values):
-        missing |= X.dtype.type(missing_values) == X
-    return missing

@@ -1,4 +1,4 @@
-"""Checks of constructor arguments: what is wrong, and what to give instead."""
+"""What the constructor arguments of an estimator mean: checked, and in terms of the solvers."""
 
 from __future__ import annotations
 
@@ -7,6 +7,62 @@ from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
+
+from hirank.kernels import RBF, Array, Kernel, Poly
+from hirank.solvers.path import BANDWIDTHS, LAST_BETA, Stage, default_path
+
+NEWTON_BETA = 1e-3
+"""The paper's ridge for the RBF kernel."""
+AUTO_LIMIT = 400
+"""Most components that the automatic rule takes."""
+
+
+def check_parameters(model: Any) -> None:
+    """Raise if an argument is wrong, and say what to give instead."""
+    if model.n_components != "auto":
+        check_count("n_components (if not 'auto')", model.n_components)
+    if not isinstance(model.kernel, Kernel):
+        check_choice("kernel (if not a Kernel object)", model.kernel, ("rbf", "poly"))
+    if model.bandwidth != "path":
+        check_number("bandwidth (if not 'path')", model.bandwidth, above=0)
+    if model.beta is not None:
+        check_number("beta", model.beta, above=0)
+    check_number("alpha", model.alpha, least=0)
+    check_number("tol", model.tol, least=0)
+    check_choice("solver", model.solver, ("lbfgs", "newton"))
+    check_count("max_iter", model.max_iter)
+    kernel_of(model)  # checks degree and offset
+
+
+def kernel_of(model: Any) -> Kernel:
+    """The kernel, its bandwidth yet to be settled."""
+    if isinstance(model.kernel, Kernel):
+        return model.kernel
+    return RBF() if model.kernel == "rbf" else Poly(model.degree, model.offset)
+
+
+def stages_of(model: Any) -> tuple[Stage, ...]:
+    """The path that the solver walks."""
+    path = model.bandwidth == "path"
+    if model.solver == "newton":
+        beta = NEWTON_BETA if model.beta is None else model.beta
+        return (Stage(1.0 if path else float(model.bandwidth), beta),)
+    bandwidths = BANDWIDTHS if path else (float(model.bandwidth),) * len(BANDWIDTHS)
+    return default_path(bandwidths, LAST_BETA if model.beta is None else model.beta)
+
+
+def components_of(model: Any, n: int) -> int:
+    """Points in the dictionary for n samples."""
+    if model.n_components == "auto":
+        return max(1, min(n, AUTO_LIMIT, round(3.8 * n**0.6)))
+    r = int(model.n_components)
+    if r > n:
+        raise ValueError(
+            f"n_components={r} is more than the samples that can be used (n_samples={n}). "
+            f"Use at most {n}, or n_components='auto'."
+        )
+    return r
 
 
 def check_choice(name: str, value: Any, choices: Iterable[str]) -> None:
@@ -31,3 +87,11 @@ def check_count(name: str, value: Any, *, least: int = 1) -> None:
     """Raise if `value` is not a whole number of at least `least`."""
     if not isinstance(value, Integral) or isinstance(value, bool) or value < least:
         raise ValueError(f"{name} must be a whole number of at least {least}; got {value!r}.")
+
+
+def is_missing(X: Array, missing_values: float) -> NDArray[np.bool_]:
+    """Which entries of X are NaN or equal to `missing_values`."""
+    missing = np.isnan(X)
+    if not np.isnan(missing_values):
+        missing |= X.dtype.type(missing_values) == X
+    return missing

@@ -21,57 +21,49 @@ from hirank.model.workers import Workers
 
 DAMPING = 0.1
 """Added to each Hessian, in units of its mean diagonal. Less lowers F faster, to worse fills."""
+LEAST = 1e-4
+"""Least mean diagonal that counts, in units of that of the first term."""
 CHUNK_ENTRIES = 500_000
-"""Size of the Jacobians that are worked on at once."""
+"""Size of the arrays that are worked on at once."""
 
 
-def sample_hessians(X: Array, basis: Basis, workers: Workers) -> Array:
+def sample_hessians(X: Array, basis: Basis) -> Array:
     """Gauss-Newton Hessian of the part of each sample in F, n x m -> n x m x m."""
-    (n, m), r = X.shape, len(basis.D)
-    H = np.array(basis.kernel.metric(X))
-    basis.prepare()
-
-    def block(rows: slice) -> None:
-        J = basis.bound.jacobian(X[rows])
-        # R J for all samples of the block in one product: R is r x r, J is c x r x m
-        J = (basis.root @ J.transpose(1, 0, 2).reshape(r, -1)).reshape(r, -1, m).transpose(1, 0, 2)
-        H[rows] -= J.transpose(0, 2, 1) @ J
-
-    step = max(1, CHUNK_ENTRIES // (r * m))
-    blocks = [slice(i, min(i + step, n)) for i in range(0, n, step)]
-    for _ in workers.map(block, blocks, cost=1.0 * n * r * r * m):
-        pass
-    return H
+    m, r = X.shape[1], len(basis.D)
+    J = basis.bound.jacobian(X)
+    # R J for all samples in one product: R is r x r, J is n x r x m
+    J = (basis.root @ J.transpose(1, 0, 2).reshape(r, -1)).reshape(r, -1, m).transpose(1, 0, 2)
+    return basis.kernel.metric(X) - J.transpose(0, 2, 1) @ J
 
 
-def damped_inverses(
-    H: Array, workers: Workers, free: NDArray[np.bool_] | None = None
+def inverse_curvature(
+    X: Array, basis: Basis, workers: Workers, free: NDArray[np.bool_] | None = None
 ) -> NDArray[np.float32]:
-    """(H + damping)^-1 on the free entries of each row, zero elsewhere, b x m x m.
+    """(H + damping)^-1 on the free entries of each sample, zero elsewhere, n x m -> n x m x m.
 
     In single precision: it only has to point the way.
     """
-    b, m = H.shape[:2]
-    inverses = np.empty((b, m, m), np.float32)
-    mean = np.einsum("bii->b", H) / m
-    floor = 1e-3 * mean.mean() + np.finfo(np.float64).tiny
-    damping = DAMPING * np.maximum(mean, floor)
+    n, m = X.shape
+    inverses = np.empty((n, m, m), np.float32)
     diagonal = np.arange(m)
+    basis.prepare()
 
     def block(rows: slice) -> None:
-        h = H[rows].astype(np.float64)
-        h[:, diagonal, diagonal] += damping[rows, None]
-        if free is not None:
-            f = free[rows]
-            h *= f[:, :, None] & f[:, None, :]
-            h[:, diagonal, diagonal] += ~f
-        inverse = np.linalg.inv(h)
-        if free is not None:
-            inverse *= f[:, :, None] & f[:, None, :]
-        inverses[rows] = inverse
+        H = sample_hessians(X[rows], basis).astype(np.float64, copy=False)
+        size = np.einsum("bii->b", basis.kernel.metric(X[rows])) / m
+        damping = DAMPING * np.maximum(np.einsum("bii->b", H) / m, LEAST * size)
+        H[:, diagonal, diagonal] += damping[:, None]
+        if free is None:
+            inverses[rows] = np.linalg.inv(H)
+            return
+        f = free[rows]
+        both = f[:, :, None] & f[:, None, :]
+        H *= both
+        H[:, diagonal, diagonal] += ~f
+        np.multiply(np.linalg.inv(H), both, out=inverses[rows], casting="same_kind")
 
-    step = max(1, CHUNK_ENTRIES // (m * m))
-    blocks = [slice(i, min(i + step, b)) for i in range(0, b, step)]
-    for _ in workers.map(block, blocks, cost=1.0 * b * m**3):
+    step = max(1, CHUNK_ENTRIES // (max(len(basis.D), m) * m))
+    blocks = [slice(i, min(i + step, n)) for i in range(0, n, step)]
+    for _ in workers.map(block, blocks, cost=1.0 * n * m * len(basis.D) ** 2):
         pass
     return inverses

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hirank.kernels import Array
-from hirank.model.curvature import damped_inverses, sample_hessians
+from hirank.model.curvature import inverse_curvature
 from hirank.model.objective import codes, reduced_gradient
 from hirank.model.workers import Workers
 from hirank.solvers import quasi_newton as qn
@@ -16,6 +16,8 @@ from hirank.solvers.path import Setting
 
 LARGEST_CURVATURE = 250_000_000
 """Entries of the n x m x m curvature beyond which the samples do without: one gigabyte."""
+LEAST_USE = 1e-3
+"""Least use of a point that counts, in units of the mean."""
 
 
 @dataclass(frozen=True)
@@ -45,14 +47,14 @@ class _Joint:
         basis = self.setting.basis(D)
         k = len(self.missing)
         use = np.square(codes(X, basis)).sum(axis=0)  # diagonal of Z'Z
-        of_points = damped_inverses(
-            sample_hessians(D, basis, workers) * use[:, None, None], workers
-        )
+        use = np.maximum(use, LEAST_USE * use.mean()) + np.finfo(use.dtype).tiny
+        of_points = inverse_curvature(D, basis, workers)
+        of_points /= use[:, None, None].astype(np.float32)
         of_samples = None
         if k and X.size * X.shape[1] <= LARGEST_CURVATURE:
             free = np.zeros(X.shape, bool)
             free.ravel()[self.missing] = True
-            of_samples = damped_inverses(sample_hessians(X, basis, workers), workers, free)
+            of_samples = inverse_curvature(X, basis, workers, free)
 
         def apply(vectors: Array) -> Array:
             out = np.empty_like(vectors)

@@ -202,3 +202,16 @@ def _diverged(history: list[float]) -> bool:
         return True
     recent = history[-PATIENCE:]
     return len(recent) == PATIENCE and min(recent) > history[0]
+
+
+def nothing_to_learn(X: Array, n_components: int) -> Result:
+    """The result for samples without any feature that varies, n x 0."""
+    return Result(
+        X=X,
+        D=np.zeros((n_components, X.shape[1])),
+        settings=(),
+        objective=0.0,
+        n_iter=0,
+        stop_reason="Nothing to learn: no feature varies.",
+        trace=np.zeros(0, TRACE),
+    )
