@@ -8,7 +8,7 @@ from hirank.model.workers import Workers
 from hirank.solvers.loop import Options
 from hirank.solvers.path import default_path, resettle
 from hirank.solvers.samples import BLOCK, complete_samples, paper_samples
-from hirank.solvers.table import complete_table
+from hirank.solvers.table import Task, complete_table
 
 
 @pytest.mark.parametrize(("kernel", "relaxation"), [("rbf", 1.1), ("poly", 1.0)])
@@ -30,17 +30,10 @@ def fitted(request):
     truth = (truth - truth.mean(axis=0)) / truth.std(axis=0)
     observed = np.random.default_rng(1).random(truth.shape) >= 0.3
     stages = default_path()
+    known = np.where(observed, truth, 0)[:200]
+    task = Task(known, observed[:200], 60, request.param, stages, Options())
     with Workers() as workers:
-        result = complete_table(
-            np.where(observed, truth, 0)[:200],
-            observed[:200],
-            60,
-            request.param,
-            stages,
-            Options(),
-            workers,
-            np.random.default_rng(0),
-        )
+        result = complete_table(task, workers, np.random.default_rng(0))
     settings = resettle(result.settings, stages, result.D)
     return result.D, settings, truth[200:], observed[200:]
 

@@ -8,7 +8,7 @@ from hirank.metrics import missing_relative_error
 from hirank.model.workers import Workers
 from hirank.solvers.loop import Options
 from hirank.solvers.path import Stage, default_path
-from hirank.solvers.table import complete_table
+from hirank.solvers.table import Task, complete_table
 
 
 @pytest.fixture(scope="module")
@@ -18,17 +18,16 @@ def scaled(curved):
 
 
 def solve(X, observed, kernel=None, stages=None, seed=0, **options):
+    task = Task(
+        np.where(observed, X, 0).astype(X.dtype),
+        observed,
+        40,
+        RBF() if kernel is None else kernel,
+        default_path() if stages is None else stages,
+        Options(**{"max_iter": 40, **options}),
+    )
     with Workers() as workers:
-        return complete_table(
-            np.where(observed, X, 0).astype(X.dtype),
-            observed,
-            40,
-            RBF() if kernel is None else kernel,
-            default_path() if stages is None else stages,
-            Options(**{"max_iter": 40, **options}),
-            workers,
-            np.random.default_rng(seed),
-        )
+        return complete_table(task, workers, np.random.default_rng(seed))
 
 
 @pytest.mark.parametrize("kernel", [RBF(), Poly()], ids=str)

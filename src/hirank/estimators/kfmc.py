@@ -31,7 +31,7 @@ from hirank.model.workers import Workers
 from hirank.solvers.features import complete_features
 from hirank.solvers.loop import Options, Progress, Result, nothing_to_learn
 from hirank.solvers.path import resettle
-from hirank.solvers.table import complete_table, complete_table_as_paper
+from hirank.solvers.table import Task, complete_table, complete_table_as_paper
 
 
 class KFMC(CallbackSupportMixin, OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
@@ -312,13 +312,13 @@ class KFMC(CallbackSupportMixin, OneToOneFeatureMixin, TransformerMixin, BaseEst
             return bridge(line)
 
         options = Options(self.alpha, self.max_iter, self.tol, callback)
-        problem = (X, observed, components_of(self, len(X)), kernel_of(self), stages, options)
+        task = Task(X, observed, components_of(self, len(X)), kernel_of(self), stages, options)
         rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31))
         with Workers() as workers:
             if self.solver == "newton":
-                result = complete_table_as_paper(*problem, rng)
+                result = complete_table_as_paper(task, rng)
             else:
-                result = complete_table(*problem, workers, rng)
+                result = complete_table(task, workers, rng)
         bridge.close()
         return result
 

@@ -25,8 +25,9 @@ from threadpoolctl import ThreadpoolController
 
 T = TypeVar("T")
 
-BLOCK_BYTES = 1 << 20
-"""Size of one n x r work array of a block: two of them fit a core's second-level cache."""
+BLOCK_BYTES = 1 << 21
+"""Size of one n x r work array of a block: small enough for a cache, large enough that what Python
+does around it does not count."""
 WORTH_SHARING = 2e7
 """Multiplications below which handing blocks to threads costs more than it saves."""
 

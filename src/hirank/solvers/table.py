@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,17 +23,20 @@ LOOK_AFTER = range(1, 5)
 the remaining stages can't make use of it."""
 
 
-def complete_table(
-    X: Array,
-    observed: NDArray[np.bool_],
-    n_components: int,
-    kernel: Kernel,
-    stages: Sequence[Stage],
-    options: Options,
-    workers: Workers,
-    rng: np.random.Generator,
-) -> Result:
-    """Learn a dictionary of `n_components` points from X, n x m, and fill its missing entries.
+@dataclass(frozen=True)
+class Task:
+    """A table to complete, and how."""
+
+    X: Array  # n x m; what stands at missing entries does not matter
+    observed: NDArray[np.bool_]  # n x m, True = known
+    n_components: int
+    kernel: Kernel
+    stages: Sequence[Stage]
+    options: Options
+
+
+def complete_table(task: Task, workers: Workers, rng: np.random.Generator) -> Result:
+    """Learn a dictionary from the table, and fill its missing entries.
 
     Starts from a linear completion and takes the dictionary from its rows. With nothing missing
     only the dictionary is learned.
@@ -42,10 +45,11 @@ def complete_table(
     observed entries are hidden along the way; the stage that recovers them best is walked once
     more with all entries, and is the last.
     """
+    X, observed, stages = task.X, task.observed, task.stages
     hidden = hide(observed, rng)
     seen = observed & ~hidden
     start = soft_impute(X, seen)
-    D = start[most_observed(seen, n_components, rng)].copy()
+    D = start[most_observed(seen, task.n_components, rng)].copy()
     best = BestStage(X, hidden)
 
     def between(number: int, setting: Setting, X: Array, D: Array) -> tuple[Array, Array] | None:
@@ -55,13 +59,19 @@ def complete_table(
             return second_look(X, D, seen, setting, workers)
         return X, D
 
-    walked = run(LBFGS(seen, workers), kernel, stages, start, D, options, between=between)
+    walked = run(LBFGS(seen, workers), task.kernel, stages, start, D, task.options, between=between)
     if not hidden.any() or walked.stopped_by_callback:
         return replace(walked, X=np.where(observed, X, walked.X))
     again = slice(best.number, best.number + 1)
     start = np.where(observed, X, best.X)
     final = run(
-        LBFGS(observed, workers), kernel, stages[again], start, best.D, options, after=walked
+        LBFGS(observed, workers),
+        task.kernel,
+        stages[again],
+        start,
+        best.D,
+        task.options,
+        after=walked,
     )
     reason = final.stop_reason
     if again.stop < len(stages):
@@ -73,16 +83,8 @@ def complete_table(
     return replace(final, settings=settings, stop_reason=reason)
 
 
-def complete_table_as_paper(
-    X: Array,
-    observed: NDArray[np.bool_],
-    n_components: int,
-    kernel: Kernel,
-    stages: Sequence[Stage],
-    options: Options,
-    rng: np.random.Generator,
-) -> Result:
+def complete_table_as_paper(task: Task, rng: np.random.Generator) -> Result:
     """Algorithm 1 of the paper, started as there: from zeros and a normal random dictionary."""
-    start = np.where(observed, X, 0).astype(X.dtype, copy=False)
-    D = rng.standard_normal((n_components, X.shape[1])).astype(X.dtype)
-    return run(Newton(observed), kernel, stages, start, D, options)
+    start = np.where(task.observed, task.X, 0).astype(task.X.dtype, copy=False)
+    D = rng.standard_normal((task.n_components, start.shape[1])).astype(start.dtype)
+    return run(Newton(task.observed), task.kernel, task.stages, start, D, task.options)
