@@ -37,7 +37,8 @@ def test_an_error_in_a_block_reaches_the_caller():
         list(workers.map(fail, [slice(0, 1), slice(1, 2)], cost=1e12))
 
 
-@given(st.integers(0, 10_000), st.integers(1, 100_000))
-def test_blocks_cover_all_rows_once(n, row_bytes):
-    blocks = row_blocks(n, row_bytes)
+@given(st.integers(0, 10_000), st.integers(1, 100_000), st.sampled_from([1.0, 1e12]))
+def test_blocks_cover_all_rows_once(n, row_bytes, cost):
+    blocks = row_blocks(n, row_bytes, cost)
+    assert len(blocks) >= (2 if cost > 1 else 1)
     assert [i for b in blocks for i in range(n)[b]] == list(range(n))

@@ -192,8 +192,9 @@ def reduced_gradient(
     value = basis.alpha / 2 * float(np.trace(G))
     ZZ = np.zeros((r, r), X.dtype)
     grad_D = np.zeros((r, m), X.dtype)
-    blocks = row_blocks(n, r * X.itemsize)
-    for part, part_ZZ, part_D in workers.map(block, blocks, cost=1.0 * n * r * (m + r)):
+    cost = 1.0 * n * r * (m + r)
+    blocks = row_blocks(n, r * X.itemsize, cost)
+    for part, part_ZZ, part_D in workers.map(block, blocks, cost):
         value += part
         if part_ZZ is not None and part_D is not None:
             ZZ += part_ZZ

@@ -89,9 +89,12 @@ class Workers:
         return self._pool.map(work, blocks)
 
 
-def row_blocks(n: int, row_bytes: int) -> list[slice]:
-    """Slices of nearly equal length that cover n rows, each of `row_bytes` in a work array."""
-    count = max(1, -(-n * row_bytes // BLOCK_BYTES))
+def row_blocks(n: int, row_bytes: int, cost: float) -> list[slice]:
+    """Slices of nearly equal length that cover n rows, each of `row_bytes` in a work array.
+
+    `cost` is the multiplications in all: work that is worth sharing makes more than one block.
+    """
+    count = max(1 if cost < WORTH_SHARING else 2, -(-n * row_bytes // BLOCK_BYTES))
     count += count % 2 if count > 1 else 0  # an even number shares well
     bounds = [n * i // count for i in range(count + 1)]
     return [slice(a, b) for a, b in pairwise(bounds)]
