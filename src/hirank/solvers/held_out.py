@@ -52,7 +52,8 @@ class BestStage:
         """Judge a stage that has ended; true if the path should end."""
         if not len(self.rows):
             return False
-        error = float(np.sqrt(np.mean((X[self.rows, self.columns] - self.truth) ** 2)))
+        # Absolute, not squared: a few far-off entries must not decide.
+        error = float(np.mean(np.abs(X[self.rows, self.columns] - self.truth)))
         self.lowest = min(self.lowest, error)
         if error <= AS_GOOD * self.lowest:
             self.number, self.X, self.D = number, X, D
