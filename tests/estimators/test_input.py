@@ -194,6 +194,7 @@ def test_overflow_in_the_polynomial_kernel_is_explained(holes):
         ({"max_iter": 0}, "max_iter"),
         ({"tol": -1}, "tol"),
         ({"tol": np.nan}, "tol"),
+        ({"missing_values": "?"}, "missing_values must be a number or NaN"),
     ],
 )
 def test_wrong_parameters_are_explained(parameters, message, holes):

@@ -32,6 +32,11 @@ def check_parameters(model: Any) -> None:
     check_number("tol", model.tol, least=0)
     check_choice("solver", model.solver, ("lbfgs", "newton"))
     check_count("max_iter", model.max_iter)
+    if not isinstance(model.missing_values, Real):
+        raise ValueError(
+            f"missing_values must be a number or NaN; got {model.missing_values!r}. "
+            "None and nulls of data frames count as NaN."
+        )
     kernel_of(model)  # checks degree and offset
 
 
