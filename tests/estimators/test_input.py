@@ -177,6 +177,14 @@ def test_overflow_in_the_polynomial_kernel_is_explained(holes):
         KFMC(kernel="poly", degree=12, scale=False).fit(X)
 
 
+def test_large_values_of_the_kernel_do_not_stop_the_solver(holes):
+    """Gradients beyond single precision must not spoil the curvature's single precision."""
+    model = KFMC(kernel="poly", degree=3, offset=0.0, scale=False, max_iter=20, random_state=0)
+    model.fit(1e8 * holes)
+    first = model.trace_["objective"][model.trace_["stage"] == 0]
+    assert first[-1] < 0.8 * first[0]
+
+
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [

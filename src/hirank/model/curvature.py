@@ -38,15 +38,19 @@ def sample_hessians(X: Array, basis: Basis) -> Array:
 
 def inverse_curvature(
     X: Array, basis: Basis, workers: Workers, free: NDArray[np.bool_] | None = None
-) -> NDArray[np.float32]:
+) -> tuple[NDArray[np.float32], float]:
     """(H + damping)^-1 on the free entries of each sample, zero elsewhere, n x m -> n x m x m.
 
-    In single precision: it only has to point the way.
+    In single precision, since it only has to point the way, and in units that fit it: the second
+    answer is what to divide by.
     """
     n, m = X.shape
     inverses = np.empty((n, m, m), np.float32)
     diagonal = np.arange(m)
     basis.prepare()
+    unit = (
+        float(np.mean(np.einsum("bii->b", basis.kernel.metric(X[: CHUNK_ENTRIES // m**2 + 1])))) / m
+    )
 
     def block(rows: slice) -> None:
         H = sample_hessians(X[rows], basis).astype(np.float64, copy=False)
@@ -54,11 +58,11 @@ def inverse_curvature(
         damping = DAMPING * np.maximum(np.einsum("bii->b", H) / m, LEAST * size)
         H[:, diagonal, diagonal] += damping[:, None]
         if free is None:
-            inverses[rows] = np.linalg.inv(H)
+            inverses[rows] = np.linalg.inv(H / unit)
             return
         f = free[rows]
         both = f[:, :, None] & f[:, None, :]
-        H *= both
+        H *= both / unit
         H[:, diagonal, diagonal] += ~f
         np.multiply(np.linalg.inv(H), both, out=inverses[rows], casting="same_kind")
 
@@ -66,4 +70,4 @@ def inverse_curvature(
     blocks = [slice(i, min(i + step, n)) for i in range(0, n, step)]
     for _ in workers.map(block, blocks, cost=1.0 * n * m * len(basis.D) ** 2):
         pass
-    return inverses
+    return inverses, unit

@@ -48,24 +48,26 @@ class _Joint:
         k = len(self.missing)
         use = np.square(codes(X, basis)).sum(axis=0)  # diagonal of Z'Z
         use = np.maximum(use, LEAST_USE * use.mean()) + np.finfo(use.dtype).tiny
-        of_points = inverse_curvature(D, basis, workers)
+        of_points, point_unit = inverse_curvature(D, basis, workers)
         of_points /= use[:, None, None].astype(np.float32)
         of_samples = None
         if k and X.size * X.shape[1] <= LARGEST_CURVATURE:
             free = np.zeros(X.shape, bool)
             free.ravel()[self.missing] = True
-            of_samples = inverse_curvature(X, basis, workers, free)
+            of_samples, unit = inverse_curvature(X, basis, workers, free)
 
         def apply(vectors: Array) -> Array:
             out = np.empty_like(vectors)
             if of_samples is None:
                 out[0, :k] = vectors[0, :k]
             else:
-                full = np.zeros(X.shape, np.float32)
+                full = np.zeros(X.shape, X.dtype)
                 full.ravel()[self.missing] = vectors[0, :k]
-                out[0, :k] = _row_products(of_samples, full, workers).ravel()[self.missing]
-            points = vectors[0, k:].reshape(self.shape).astype(np.float32)
-            out[0, k:] = _row_products(of_points, points, workers).ravel()
+                moves = _row_products(of_samples, full, workers).ravel()[self.missing]
+                np.divide(moves, unit, out=out[0, :k])
+            points = vectors[0, k:].reshape(self.shape)
+            moves = _row_products(of_points, points, workers).ravel()
+            np.divide(moves, point_unit, out=out[0, k:])
             return out
 
         return apply
@@ -149,7 +151,9 @@ class LBFGS:
 
 
 def _row_products(matrices: Array, rows: Array, workers: Workers) -> Array:
-    """Each matrix times its row, b x m x m and b x m -> b x m."""
+    """Each matrix times its row, b x m x m and b x m -> b x m, in single precision inside."""
+    size = np.abs(rows).max(initial=0) or 1.0
+    rows = (rows / size).astype(np.float32)
     out = np.empty_like(rows)
 
     def block(part: slice) -> None:
@@ -159,4 +163,4 @@ def _row_products(matrices: Array, rows: Array, workers: Workers) -> Array:
     cost = 10.0 * matrices.size
     for _ in workers.map(block, row_blocks(len(rows), matrices[0].nbytes, cost), cost):
         pass
-    return out
+    return out * size
