@@ -17,8 +17,8 @@ from sklearn.impute import IterativeImputer, KNNImputer, SimpleImputer
 from threadpoolctl import threadpool_limits
 
 from hirank.estimators import KFMC
-from hirank.estimators.scaling import Scaling
 from hirank.metrics import missing_relative_error
+from hirank.model.scaling import Scaling
 from hirank.model.start import soft_impute
 
 MISSING = 0.4

@@ -17,7 +17,6 @@ from hirank.estimators.callbacks import (
     reporter,
     with_callbacks,
 )
-from hirank.estimators.fitted import Fitted, fill_blank
 from hirank.estimators.parameters import (
     check_parameters,
     components_of,
@@ -25,10 +24,11 @@ from hirank.estimators.parameters import (
     kernel_of,
     stages_of,
 )
-from hirank.estimators.scaling import Scaling
 from hirank.kernels import Array, Kernel
+from hirank.model.scaling import Scaling
 from hirank.model.workers import Workers
 from hirank.solvers.features import complete_features
+from hirank.solvers.fitted import Fitted, fill_blank
 from hirank.solvers.loop import Options, Progress, Result, nothing_to_learn
 from hirank.solvers.path import resettle
 from hirank.solvers.table import Task, complete_table, complete_table_as_paper

@@ -8,7 +8,7 @@ import narwhals.stable.v1 as nw
 import numpy as np
 
 from hirank.estimators.kfmc import KFMC
-from hirank.estimators.warn import warn_user
+from hirank.warn import warn_user
 
 Table = TypeVar("Table")
 

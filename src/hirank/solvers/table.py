@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -45,17 +45,34 @@ def complete_table(task: Task, workers: Workers, rng: np.random.Generator) -> Re
     observed entries are hidden along the way; the stage that recovers them best is walked once
     more with all entries, and is the last.
     """
-    X, observed, stages = task.X, task.observed, task.stages
-    hidden = hide(observed, rng)
-    seen = observed & ~hidden
-    start = soft_impute(X, seen)
+    hidden = hide(task.observed, rng)
+    seen = task.observed & ~hidden
+    start = soft_impute(task.X, seen)
     D = start[most_observed(seen, task.n_components, rng)].copy()
+    return walk(task, start, D, hidden, workers)
+
+
+def walk(
+    task: Task,
+    start: Array,
+    D: Array,
+    hidden: NDArray[np.bool_],
+    workers: Workers,
+    look_after: Collection[int] = LOOK_AFTER,
+) -> Result:
+    """Walk the path from given fills, n x m, and dictionary, r x m.
+
+    The stages are judged by the hidden entries, n x m; what `start` holds there must not come from
+    their true values. Without any, the path is walked to its end.
+    """
+    X, observed, stages = task.X, task.observed, task.stages
+    seen = observed & ~hidden
     best = BestStage(X, hidden)
 
     def between(number: int, setting: Setting, X: Array, D: Array) -> tuple[Array, Array] | None:
         if best.is_past(number, X, D):
             return None
-        if number in LOOK_AFTER and number + 1 < len(stages):
+        if number in look_after and number + 1 < len(stages):
             return second_look(X, D, seen, setting, workers)
         return X, D
 

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from hirank.estimators.scaling import Scaling
-from hirank.estimators.warn import warn_user
 from hirank.kernels import Array
 from hirank.model.objective import coordinates
+from hirank.model.scaling import Scaling
 from hirank.model.workers import Workers
 from hirank.solvers.path import Setting
 from hirank.solvers.samples import complete_samples
+from hirank.warn import warn_user
 
 
 @dataclass(frozen=True)

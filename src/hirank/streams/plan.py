@@ -1,0 +1,27 @@
+"""What a user chose for a stream, in terms of the solvers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from hirank.kernels import Kernel
+from hirank.solvers.loop import Options
+from hirank.solvers.path import Stage
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Nothing here changes while a stream runs."""
+
+    kernel: Kernel
+    stages: tuple[Stage, ...]  # the whole path; one stage in paper mode
+    components: Callable[[int], int]  # points in the dictionary for so many rows
+    options: Options  # alpha, steps and tolerance
+    scale: bool
+    window: int  # rows that are remembered
+    batch_size: int  # rows that are learned together
+    n_start: int  # rows that it takes to start
+    scoring: bool  # hide a few entries of each row and predict them
+    react: bool  # learn anew when that goes wrong
+    seed: int
