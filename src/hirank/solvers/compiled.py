@@ -69,7 +69,8 @@ def compiled(function: Callable[..., Any]) -> Compiled:
     >>> round(float(spectral_norm.plain(np.diag([1.0, 3.0]))), 4)
     3.0
     """
-    assert isinstance(function, FunctionType)
+    if not isinstance(function, FunctionType):
+        raise TypeError(f"Only a function written in Python can be compiled, got {function!r}.")
     return Compiled(function)
 
 

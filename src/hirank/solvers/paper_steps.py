@@ -1,9 +1,10 @@
 """The arithmetic of Algorithm 2 of the paper, in the part of NumPy that Numba compiles.
 
-Rows are samples. x is B x (m + 1), a mini-batch with a column of ones: with one more column a
-product carries a constant or a sum along. F = [D, 1] and E are r x (m + 1), z is B x r, G = k(D, D)
-and C = (G + beta I)^-1 are r x r. A kernel comes as `degree`, 0 for the RBF kernel, and `constant`,
-which is 1 / sigma^2 or the offset of the polynomial kernel; E holds what else depends on it.
+Rows are samples. x is B x w, a mini-batch with a column of ones in front: with it a product carries
+a constant or a sum along. Columns of zeros follow, to a multiple of 8, which BLAS likes best.
+F = [1, D, 0] and E are r x w, z is B x r, G = k(D, D) and C = (G + beta I)^-1 are r x r. A kernel
+comes as `degree`, 0 for the RBF kernel, and `constant`, which is 1 / sigma^2 or the offset of the
+polynomial kernel; E holds what else depends on it.
 
 The inner loop allocates nothing, and its products are those of BLAS: loops written out would be a
 little faster, and would make the plain form ten times slower. Array operations are the ones that
@@ -20,8 +21,8 @@ from hirank.solvers.compiled import compiled
 
 NORM_TOL = 1e-6
 NORM_ITERATIONS = 100
-SMALLEST_RIDGE = 1e-12
-"""In units of the largest k(d, d): below it G may be singular to machine precision."""
+SMALLEST_RIDGE = 1e-10
+"""In units of the largest k(d, d): with 1e-12 rounding in the inverse made codes run away."""
 LARGEST_KERNEL = 1e100
 """Products of larger values overflow."""
 
@@ -122,7 +123,7 @@ def complete_batch(
 ) -> Any:
     """Codes and missing entries in turn, until neither changes: x in place, and the codes, B x r.
 
-    `missing` is B x (m + 1): 1.0 where x may move, else 0.0.
+    `missing` is B x w: 1.0 where x may move, else 0.0.
     """
     B = x.shape[0]
     K, P, codes, before = np.empty_like(z), np.empty_like(z), z.copy(), np.empty_like(z)
@@ -138,7 +139,7 @@ def complete_batch(
         mean = 0.0
         for b in range(B):
             if degree == 0:
-                weights[b] = pulled[b, -1]
+                weights[b] = pulled[b, 0]
             else:
                 weights[b] = degree * (np.dot(x[b], x[b]) - 1 + constant) ** (degree - 1)
             mean += abs(weights[b]) / B
@@ -174,7 +175,7 @@ def dictionary_step(
     alpha: float,
     relaxation: float,
 ) -> Any:
-    """The step of F before momentum, r x (m + 1): its gradient over the norm of its curvature.
+    """The step of F before momentum, r x w: its gradient over the norm of its curvature.
 
     G holds the slope of k(D, D). sigma^2 is left out of the gradient and the curvature.
     """
@@ -191,14 +192,24 @@ def dictionary_step(
     pulled = np.dot(S.T, x)
     if degree == 0:
         # The authors take the size of the row sums of H here. The paper keeps their sign.
-        diagonal -= np.abs(gradient[:, -1])
-        diagonal += pulled[:, -1]
+        diagonal -= np.abs(gradient[:, 0])
+        diagonal += pulled[:, 0]
     gradient -= pulled
     if degree == 0:
-        gradient -= gradient[:, -1:].copy() * F
+        gradient -= gradient[:, :1].copy() * F
     norm = relaxation * spectral_norm(H)
     gradient *= 1 / norm if norm > 0 else 0.0
     return gradient
+
+
+@compiled
+def with_ones(A: Any, center: Any, width: int) -> Any:
+    """[1, A - center, 0], for A of m columns and `width` in all."""
+    wide = np.zeros((A.shape[0], width))
+    column = wide[:, 0]
+    column += 1
+    np.subtract(A, center, wide[:, 1 : A.shape[1] + 1])
+    return wide
 
 
 @compiled
@@ -220,10 +231,10 @@ def sweep(
 ) -> int:
     """One pass over the rows of X, in place in X, Z, D and its buffer; how many were rejected.
 
-    `missing` is n x (m + 1), for the column of ones as well. Known entries of X may come back with
+    `missing` is n x w, for the other columns as well. Known entries of X may come back with
     another rounding: they are for the caller to restore.
     """
-    (n, m), r = X.shape, D.shape[0]
+    (n, m), r, width = X.shape, D.shape[0], missing.shape[1]
     G = np.empty((r, r))
     S = G if degree == 0 else np.empty((r, r))
     center = np.zeros(m)
@@ -233,14 +244,12 @@ def sweep(
         if degree == 0:  # distances do not depend on the origin, their digits do
             np.dot(np.ones(r), D, center)
             center /= r
-        F, x = np.ones((r, m + 1)), np.ones((stop - start, m + 1))
-        np.subtract(D, center, F[:, :m])
-        np.subtract(X[start:stop], center, x[:, :m])
+        F, x = with_ones(D, center, width), with_ones(X[start:stop], center, width)
         E = F.copy()
-        column = E[:, m]
+        column = E[:, 0]
         if degree == 0:
-            # -|x - d|^2 / 2 = [x, 1].[d, 1 - |[d, 1]|^2 / 2] - |[x, 1]|^2 / 2
-            column -= np.dot(F * F, np.ones(m + 1)) / 2
+            # -|x - d|^2 / 2 = [1, x].[1 - |[1, d]|^2 / 2, d] - |[1, x]|^2 / 2
+            column -= np.dot(F * F, np.ones(width)) / 2
             E *= constant
         else:
             column *= constant
@@ -262,11 +271,11 @@ def sweep(
         )
         step = dictionary_step(x, z, E, F, S, degree, constant, alpha, relaxation)
         delta = momentum * last
-        delta += step[:, :m]
+        delta += step[:, 1 : m + 1]
         if not np.isfinite(np.sum(x) + np.sum(z) + np.sum(delta)):
             rejected += stop - start
             continue
-        np.add(x[:, :m], center, X[start:stop])
+        np.add(x[:, 1 : m + 1], center, X[start:stop])
         np.add(z, 0, Z[start:stop])
         np.add(delta, 0, last)
         D -= delta

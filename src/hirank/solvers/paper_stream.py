@@ -107,12 +107,12 @@ def paper_pass(
     # Only one combination of types is ever asked for: another would be compiled anew.
     given = np.asarray(X, np.float64)
     X, Z, D, last_D = (np.array(a, np.float64, order="C") for a in (X, Z, stream.D, stream.last_D))
-    rejected = stream.rejected
+    m, rejected = X.shape[1], stream.rejected
     batch_size = int(batch_size)
     rows = batch_size * max(1, ROWS // batch_size)
     for start in range(0, len(X), rows):
         part = slice(start, start + rows)
-        missing = np.pad(~observed[part], ((0, 0), (0, 1))).astype(np.float64)
+        missing = np.pad(~observed[part], ((0, 0), (1, -(m + 1) % 8))).astype(np.float64)
         with np.errstate(all="ignore"):  # the plain form looks for what is not finite
             rejected += sweep(
                 X[part],
