@@ -59,7 +59,7 @@ def inner_iterations() -> Iterator[dict]:
         E = F.copy()
         E[:, 0] *= constant
         if name == "rbf":
-            E[:, 0] = 1 - (F * F).sum(axis=1) / 2
+            E[:, 0] = -(D * D).sum(axis=1) / 2
             E *= constant
         kernel = RBF(sigma) if name == "rbf" else Poly()
         C = np.linalg.inv(kernel.matrix(D, D) + SETTINGS[name]["beta"] * np.eye(R))

@@ -218,6 +218,17 @@ def test_rbf_does_not_depend_on_the_origin(problem):
     np.testing.assert_allclose(problem.run()[0] - 1e6, near, atol=1e-5)
 
 
+@pytest.mark.parametrize("unit", [1e-9, 1e9])
+def test_rbf_does_not_depend_on_the_unit(unit, problem, form):
+    """But for the tolerance."""
+    expected = problem.run(tol=0)[0]
+    setting = problem.settings["rbf"]
+    problem.X = problem.X * unit
+    problem.stream = PaperStream.start(problem.stream.D * unit)
+    problem.settings = {"rbf": Setting(RBF(setting.kernel.sigma * unit), setting.beta)}
+    np.testing.assert_allclose(problem.run(tol=0)[0] / unit, expected, atol=1e-5)
+
+
 def test_an_empty_table_is_a_pass_too(problem, form):
     problem.X, problem.observed, problem.Z = problem.X[:0], problem.observed[:0], problem.Z[:0]
     X, Z, stream = problem.run()

@@ -43,7 +43,7 @@ def kernel_rows(x: Any, E: Any, degree: int, constant: float, K: Any, S: Any) ->
     if degree == 0:
         for b in range(x.shape[0]):
             row = K[b]
-            row -= constant / 2 * np.dot(x[b], x[b])
+            row -= constant / 2 * np.dot(x[b, 1:], x[b, 1:])
         np.exp(K, K)
         return
     np.multiply(K, 0, S)
@@ -141,7 +141,7 @@ def complete_batch(
             if degree == 0:
                 weights[b] = pulled[b, 0]
             else:
-                weights[b] = degree * (np.dot(x[b], x[b]) - 1 + constant) ** (degree - 1)
+                weights[b] = degree * (np.dot(x[b, 1:], x[b, 1:]) + constant) ** (degree - 1)
             mean += abs(weights[b]) / B
         moving = False
         for b in range(B):
@@ -248,8 +248,9 @@ def sweep(
         E = F.copy()
         column = E[:, 0]
         if degree == 0:
-            # -|x - d|^2 / 2 = [1, x].[1 - |[1, d]|^2 / 2, d] - |[1, x]|^2 / 2
-            column -= np.dot(F * F, np.ones(width)) / 2
+            # -|x - d|^2 / 2 = [1, x].[-|d|^2 / 2, d] - |x|^2 / 2
+            column *= 0
+            column -= np.dot(E * E, np.ones(width)) / 2
             E *= constant
         else:
             column *= constant
