@@ -10,7 +10,7 @@ import pytest
 import hirank
 from hirank.kernels import RBF, Kernel, Poly
 from hirank.solvers import paper_steps, paper_stream
-from hirank.solvers.paper_stream import PaperStream, paper_pass
+from hirank.solvers.paper_stream import BANDWIDTH, PaperStream, falling_betas, paper_pass
 from hirank.solvers.path import Setting
 
 
@@ -239,12 +239,12 @@ def test_an_empty_table_is_a_pass_too(problem, form):
 
 def test_passes_lower_the_error(curved):
     X = np.where(curved.observed, curved.truth, 0)
-    setting = Setting(RBF().resolve(X, 2.0), 1e-2)
+    kernel = RBF().resolve(X, BANDWIDTH)
     stream = PaperStream.start(np.random.default_rng(0).standard_normal((30, X.shape[1])))
     Z = np.zeros((len(X), 30))
     start = np.linalg.norm(X - curved.truth)
-    for _ in range(10):
-        X, Z, stream = paper_pass(X, curved.observed, Z, stream.restart(), setting)
+    for beta in falling_betas(10):
+        X, Z, stream = paper_pass(X, curved.observed, Z, stream.restart(), Setting(kernel, beta))
     assert np.linalg.norm(X - curved.truth) < 0.5 * start
 
 

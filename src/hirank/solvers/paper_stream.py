@@ -15,6 +15,12 @@ from hirank.kernels import RBF, Array, Kernel, Poly
 from hirank.solvers.paper_steps import sweep
 from hirank.solvers.path import Setting
 
+BANDWIDTH = 1.5
+"""Of RBF, in mean distances of the table with zeros for what is missing, features standardized."""
+FIRST_BETA, LAST_BETA = 1e-1, 1e-3
+"""Of RBF: the ridge of the first and the last of several passes. See docs/notes/paper_stream.md."""
+POLY_BETA, POLY_ALPHA = 1e-2, 1e-4
+"""Of Poly of degree 2 and offset 1, in all passes, features standardized."""
 ROWS = 1000
 """About as many samples run in one go: compiled code cannot be interrupted."""
 
@@ -45,6 +51,26 @@ class PaperStream:
     def restart(self) -> PaperStream:
         """The stream without its momentum, as the paper begins every pass over a table."""
         return PaperStream(self.D, np.zeros_like(self.D), self.rejected)
+
+
+def falling_betas(
+    passes: int, first: float = FIRST_BETA, last: float = LAST_BETA
+) -> NDArray[np.float64]:
+    """A beta for each pass over a table, falling by a constant factor; their mean for one pass.
+
+    The paper keeps beta. Early passes, when most of what is filled in is wrong, do better with more
+    of it, and late ones with less.
+
+    Examples
+    --------
+    >>> falling_betas(3)
+    array([0.1  , 0.01 , 0.001])
+    >>> falling_betas(1)
+    array([0.01])
+    """
+    if passes == 1:
+        return np.array([np.sqrt(first * last)])
+    return np.geomspace(first, last, passes)
 
 
 def paper_pass(
