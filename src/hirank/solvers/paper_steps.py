@@ -101,7 +101,7 @@ def inverse(G: Any, beta: float) -> Any:
         C *= np.nan
         return C
     diagonal += ridge
-    # Numba's inverse is stored by columns. C is symmetric.
+    # Numba's inverse is stored by columns; products with C want one layout that it can infer.
     np.add(np.linalg.inv(C), 0, C)
     return C
 
