@@ -2,7 +2,7 @@
 
 from importlib.metadata import version
 
-from hirank.estimators import KFMC, complete
+from hirank.estimators import KFMC, OnlineKFMC, complete
 
-__all__ = ["KFMC", "complete"]
+__all__ = ["KFMC", "OnlineKFMC", "complete"]
 __version__ = version("hirank")

@@ -3,12 +3,11 @@
 import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from hirank import KFMC
+from hirank import KFMC, OnlineKFMC
 
 ESTIMATORS = [
-    KFMC(kernel=kernel, solver=solver)
-    for kernel in ("rbf", "poly")
-    for solver in ("lbfgs", "newton")
+    *(KFMC(kernel=k, solver=s) for k in ("rbf", "poly") for s in ("lbfgs", "newton")),
+    *(OnlineKFMC(kernel=k, mode=m) for k in ("rbf", "poly") for m in ("window", "paper")),
 ]
 
 

@@ -19,7 +19,15 @@ AUTO_LIMIT = 400
 
 
 def check_parameters(model: Any) -> None:
-    """Raise if an argument is wrong, and say what to give instead."""
+    """Raise if an argument of KFMC is wrong, and say what to give instead."""
+    check_common(model)
+    check_number("tol", model.tol, least=0)
+    check_choice("solver", model.solver, ("lbfgs", "newton"))
+    check_count("max_iter", model.max_iter)
+
+
+def check_common(model: Any) -> None:
+    """Raise if an argument that all estimators have is wrong."""
     if model.n_components != "auto":
         check_count("n_components (if not 'auto')", model.n_components)
     if not isinstance(model.kernel, Kernel):
@@ -29,9 +37,6 @@ def check_parameters(model: Any) -> None:
     if model.beta is not None:
         check_number("beta", model.beta, above=0)
     check_number("alpha", model.alpha, least=0)
-    check_number("tol", model.tol, least=0)
-    check_choice("solver", model.solver, ("lbfgs", "newton"))
-    check_count("max_iter", model.max_iter)
     if not isinstance(model.missing_values, Real):
         raise ValueError(
             f"missing_values must be a number or NaN; got {model.missing_values!r}. "

@@ -16,12 +16,13 @@ class Plan:
 
     kernel: Kernel
     stages: tuple[Stage, ...]  # the whole path; one stage in paper mode
-    components: Callable[[int], int]  # points in the dictionary for so many rows
+    components: Callable[[int], int]  # points in the dictionary for so many rows, at most as many
     options: Options  # alpha, steps and tolerance
     scale: bool
     window: int  # rows that are remembered
     batch_size: int  # rows that are learned together
     n_start: int  # rows that it takes to start
+    passes: int  # over a table that is there as a whole
+    falling: tuple[float, float] | None  # ridge of the first and the last pass, in paper mode
     scoring: bool  # hide a few entries of each row and predict them
     react: bool  # learn anew when that goes wrong
-    seed: int

@@ -14,12 +14,12 @@ is still whole. What it learns depends on the rows alone, not on how they were c
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hirank.kernels import Array
+from hirank.kernels import Array, Kernel
 from hirank.model.scaling import Scaling
 from hirank.model.workers import Workers
 from hirank.solvers import held_out
@@ -87,6 +87,18 @@ class Model:
         """The features that the dictionary is about."""
         return np.flatnonzero(self.fitted.nonempty)[self.fitted.scaling.varying]
 
+    @property
+    def kernel(self) -> Kernel | None:
+        """That of the last stage; None if no feature varies."""
+        settings = self.fitted.settings
+        return settings[-1].kernel if settings else None
+
+    def dictionary(self) -> NDArray[np.float64]:
+        """In the units of the data, r x m."""
+        D = np.zeros((len(self.fitted.D), len(self.means))) + np.nan_to_num(self.means)
+        D[:, self.fitted.nonempty] = self.fitted.dictionary()
+        return D
+
     def complete(self, rows: Array) -> NDArray[np.float64]:
         """Fill rows, n x m, NaN = missing; 0 where a feature was never seen."""
         observed = ~np.isnan(rows)
@@ -100,10 +112,11 @@ class WindowStream:
     """Where a stream stands."""
 
     width: int  # features
+    seed: int
     pending: NDArray[np.float64]  # rows since the last batch, p x m
     memory: Memory
     model: Model | None = None
-    scores: Scores = Scores()
+    scores: Scores = field(default_factory=Scores)
     samples: int = 0  # rows seen, also those without any value
     batches: int = 0  # learned
     walked: int = 0  # rows in the window when the path was last walked
@@ -113,27 +126,34 @@ class WindowStream:
     action: str = ""  # what the last batch led to
 
     @classmethod
-    def empty(cls, width: int) -> WindowStream:
+    def empty(cls, width: int, seed: int) -> WindowStream:
         nothing = np.zeros((0, width))
-        return cls(width, nothing, Memory.of(nothing))
+        return cls(width, seed, nothing, Memory.of(nothing))
 
     def needs(self, plan: Plan) -> int:
         """Rows still to come before something is learned."""
         whole = plan.batch_size if self.model is not None else plan.n_start
         return whole - len(self.pending)
 
-    def take(self, rows: NDArray[np.float64], plan: Plan) -> WindowStream:
-        """With rows, at most as many as it needs, each with an observed entry."""
+    def take(
+        self, rows: NDArray[np.float64], plan: Plan, *, answer: bool = False
+    ) -> tuple[WindowStream, NDArray[np.float64] | None]:
+        """With rows, at most as many as it needs, each with an observed entry.
+
+        If asked for an answer and there is a model: also the rows as completed before it learned
+        from them.
+        """
+        filled = self.model.complete(rows) if answer and self.model is not None else None
         stream = replace(
             self,
             pending=np.concatenate([self.pending, rows]),
             samples=self.samples + len(rows),
         )
-        return stream if stream.needs(plan) > 0 else stream.learn(plan)
+        return (stream if stream.needs(plan) > 0 else stream.learn(plan)), filled
 
     def learn(self, plan: Plan) -> WindowStream:
         """From the rows that are pending."""
-        rng = np.random.default_rng([plan.seed, self.batches])
+        rng = np.random.default_rng([self.seed, self.batches])
         batch = Memory.of(self.pending)
         stream = replace(self, pending=self.pending[:0], batches=self.batches + 1)
         if self.model is None:
@@ -173,7 +193,7 @@ class WindowStream:
         """Learn from the window alone."""
         rows = self.memory.rows
         observed = ~np.isnan(rows)
-        nonempty = observed.any(axis=0)
+        nonempty = observed.sum(axis=0) > 0
         scaling = Scaling.measure(rows[:, nonempty], observed[:, nonempty], scale=plan.scale)
         X, seen = _scaled(rows, nonempty, scaling)
         usable = seen.any(axis=1)
@@ -322,12 +342,11 @@ def _measured_again(memory: Memory, model: Model, plan: Plan) -> Scaling:
     fitted = model.fitted
     rows, old = memory.rows[:, fitted.nonempty], fitted.scaling
     center, spread, mean = old.center.copy(), old.spread.copy(), old.mean.copy()
-    alive = ~np.isnan(rows).all(axis=0)
+    alive = (~np.isnan(rows)).sum(axis=0) > 0
     new = Scaling.measure(rows[:, alive], ~np.isnan(rows[:, alive]), scale=plan.scale)
     mean[alive] = new.mean
-    take = np.zeros(len(alive), bool)
-    take[alive] = new.varying
-    take &= old.varying
+    take = old.varying & alive
+    take[alive] &= new.varying
     center[take], spread[take] = new.center[take[alive]], new.spread[take[alive]]
     constant = alive & ~old.varying
     center[constant] = new.mean[constant[alive]]

@@ -1,0 +1,532 @@
+"""OnlineKFMC as a scikit-learn estimator: checking and bookkeeping around a stream."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
+from sklearn.exceptions import NotFittedError
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import _check_feature_names_in, validate_data
+
+from hirank.estimators.callbacks import CallbackSupportMixin, SklearnBridge, with_callbacks
+from hirank.estimators.online_parameters import check_online, plan_of
+from hirank.estimators.parameters import components_of, is_missing
+from hirank.kernels import Array, Kernel
+from hirank.solvers.loop import Progress
+from hirank.streams.paper import SampleStream
+from hirank.streams.plan import Plan
+from hirank.streams.state import from_state, to_state
+from hirank.streams.window import WindowStream
+from hirank.warn import warn_user
+
+FORMAT = 1
+"""Version of the layout of get_state."""
+
+Stream = WindowStream | SampleStream
+
+
+class OnlineKFMC(CallbackSupportMixin, OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
+    """Completion of rows as they arrive, by a model that keeps learning and never grows.
+
+    ``partial_fit`` learns from rows, ``transform`` completes rows with the model as it stands,
+    ``partial_fit_transform`` does both at once. What is learned depends on the rows and their
+    order, not on how they were cut into calls.
+
+    Parameters
+    ----------
+    n_components : int or "auto", default="auto"
+        Points in the dictionary. ``"auto"`` takes ``3.8 * n**0.6`` for n rows in the window (177
+        for 600), and more as it fills.
+    mode : {"window", "paper"}, default="window"
+        ``"window"`` remembers the last rows and learns from all of them. ``"paper"`` is Algorithm 2
+        of the paper: every sample moves the dictionary once and is forgotten; cheaper by row (with
+        Numba installed, ``pip install "hirank[fast]"``) and far less accurate.
+    window : int, default=600
+        Rows that are remembered (``"window"`` mode).
+    batch_size : int, optional
+        Rows that are learned from together; rows of smaller calls wait until there are so many. By
+        default 50, and 1 in ``"paper"`` mode.
+    n_start : int, default=200
+        Rows that are held until a model is started from them, at most `window` and at least
+        `n_components`. ``fit`` starts with what it gets.
+    n_passes : int, default=1
+        Times that ``fit`` goes over its table. ``partial_fit`` ignores it.
+    kernel : {"rbf", "poly"} or Kernel, default="rbf"
+        A kernel object is used as it is, in units of the scaled features.
+    bandwidth : "path" or float, default="path"
+        Length scale of the RBF kernel as a multiple of the mean distance between samples.
+        ``"path"`` grows from 1 to 8 along the stages; in ``"paper"`` mode it stands for 1.5.
+    degree : int, default=2
+        Degree of the polynomial kernel.
+    offset : float, default=1.0
+        Offset of the polynomial kernel.
+    alpha : float, default=0.0
+        Weight of the size of the dictionary (no effect with the RBF kernel, whose size is fixed).
+        In ``"paper"`` mode, 0 stands for 1e-4 with the polynomial kernel.
+    beta : float, optional
+        Ridge of the codes: in ``"window"`` mode at the end of the path, in units of k(d, d), by
+        default 1e-10. In ``"paper"`` mode as it stands; by default 7e-3 for the RBF kernel, falling
+        from 0.1 to 1e-3 over several passes, and 1e-2 for the polynomial kernel.
+    scale : bool, default=True
+        Bring each feature to mean 0 and standard deviation 1 first, and back afterwards. In
+        ``"window"`` mode both follow the data.
+    max_iter : int, optional
+        Most steps in each stage when the path is walked, by default 60; in ``"paper"`` mode most
+        iterations per sample, by default 50.
+    tol : float, optional
+        A stage ends when the objective fell by less than this fraction over ten steps, by default
+        1e-2; in ``"paper"`` mode, a sample is done when nothing changes by as much, by default
+        1e-5.
+    self_score : {"react", "watch", "off"}, default="react"
+        Hide a few observed entries of each row on arrival, predict them, and keep the errors:
+        ``recent_error_``. With ``"react"`` a ``"window"`` model learns anew when they jump.
+    missing_values : float, default=nan
+        What stands for a missing value. NaN always does as well.
+    add_indicator : bool, default=False
+        Append a column of 0 and 1 for each feature: 1 where it was missing.
+    random_state : int, RandomState or None, default=None
+        Chooses starting dictionaries and hidden entries.
+    verbose : int, default=0
+        1 writes a line to standard error whenever the path is walked, 2 one per batch.
+
+    Attributes
+    ----------
+    recent_error_ : float
+        Root mean square error of the last 200 hidden entries, in standard deviations of their
+        features. 1 is as poor as filling with means; NaN before there are any.
+    error_history_ : structured array
+        Columns ``samples``, ``error``, ``entries``: the same by batch since the start. At most 1000
+        lines; neighbors are merged when it is full.
+    dictionary_ : array, n_components_ x n_features_in_
+        The dictionary, in the units of the data.
+    n_components_ : int
+    kernel_ : Kernel
+    n_samples_seen_ : int
+    n_iter_ : int
+        Batches learned from.
+    last_action_ : str
+        What the last batch led to.
+    n_features_in_ : int
+    feature_names_in_ : array of str
+        Only if the first rows had string column names.
+
+    Notes
+    -----
+    The columns of the output never change: a feature without any value so far is filled with 0, and
+    one that went silent with its last mean. Rows without any observed entry are filled with the
+    means, not learned from, and warned about.
+
+    An interrupted call leaves the model as it was before it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from hirank import OnlineKFMC
+    >>> t = np.random.default_rng(0).uniform(-1, 1, 400)
+    >>> X = np.column_stack([t, t**2, t**3, np.cos(3 * t)])
+    >>> holes = X.copy()
+    >>> holes[::3, 1] = np.nan
+    >>> model = OnlineKFMC(random_state=0).partial_fit(holes[:200])
+    >>> filled = model.partial_fit_transform(holes[200:])
+    >>> bool(np.abs(filled - X[200:]).max() < 0.05), model.recent_error_ < 0.1
+    (True, True)
+    """
+
+    _stream: Stream  # absent before the first row
+
+    def __init__(
+        self,
+        n_components: int | str = "auto",
+        *,
+        mode: str = "window",
+        window: int = 600,
+        batch_size: int | None = None,
+        n_start: int = 200,
+        n_passes: int = 1,
+        kernel: str | Kernel = "rbf",
+        bandwidth: str | float = "path",
+        degree: int = 2,
+        offset: float = 1.0,
+        alpha: float = 0.0,
+        beta: float | None = None,
+        scale: bool = True,
+        max_iter: int | None = None,
+        tol: float | None = None,
+        self_score: str = "react",
+        missing_values: float = np.nan,
+        add_indicator: bool = False,
+        random_state: int | np.random.RandomState | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.n_components = n_components
+        self.mode = mode
+        self.window = window
+        self.batch_size = batch_size
+        self.n_start = n_start
+        self.n_passes = n_passes
+        self.kernel = kernel
+        self.bandwidth = bandwidth
+        self.degree = degree
+        self.offset = offset
+        self.alpha = alpha
+        self.beta = beta
+        self.scale = scale
+        self.max_iter = max_iter
+        self.tol = tol
+        self.self_score = self_score
+        self.missing_values = missing_values
+        self.add_indicator = add_indicator
+        self.random_state = random_state
+        self.verbose = verbose
+
+    @with_callbacks  # type: ignore[untyped-decorator]
+    def fit(self, X: Any, y: object = None) -> OnlineKFMC:
+        """Forget everything and learn from a table, in one or more passes over its rows.
+
+        Parameters
+        ----------
+        X : array-like, n_samples x n_features
+        y : ignored
+
+        Returns
+        -------
+        self
+        """
+        self._fit(X)
+        return self
+
+    @with_callbacks  # type: ignore[untyped-decorator]
+    def fit_transform(self, X: Any, y: object = None, **params: Any) -> Any:
+        """Forget everything, learn from a table, and return it completed.
+
+        In ``"window"`` mode as by ``fit(X).transform(X)``; in ``"paper"`` mode as completed in the
+        last pass.
+
+        Parameters
+        ----------
+        X : array-like, n_samples x n_features
+        y, **params : ignored
+
+        Returns
+        -------
+        X : array, n_samples x n_features_out
+        """
+        table, rows, filled = self._fit(X)
+        if filled is None:
+            filled = self._complete(rows)
+        return self._output(table, rows, filled)
+
+    def partial_fit(self, X: Any, y: object = None) -> OnlineKFMC:
+        """Learn from the next rows of a stream.
+
+        Parameters
+        ----------
+        X : array-like, n_samples x n_features
+        y : ignored
+
+        Returns
+        -------
+        self
+        """
+        self._advance(self._next(X)[1], answer=False)
+        return self
+
+    def partial_fit_transform(self, X: Any, y: object = None) -> Any:
+        """Complete the next rows of a stream, each before it is learned from.
+
+        Rows that come before there is a model are completed by it if it is started in the same
+        call, else filled with the means so far, with a warning.
+
+        Parameters
+        ----------
+        X : array-like, n_samples x n_features
+        y : ignored
+
+        Returns
+        -------
+        X : array, n_samples x n_features_out
+        """
+        table, rows = self._next(X)
+        return self._output(table, rows, self._advance(rows, answer=True))
+
+    def transform(self, X: Any) -> Any:
+        """Complete rows with the model as it stands, each on its own. Nothing is learned.
+
+        Parameters
+        ----------
+        X : array-like, n_samples x n_features
+
+        Returns
+        -------
+        X : array, n_samples x n_features_out
+        """
+        self._check_started()
+        table, rows = self._checked(X, reset=False)
+        return self._output(table, rows, self._complete(rows))
+
+    def get_state(self) -> dict[str, Any]:
+        """Everything that the stream is, as nested dicts and lists of arrays, numbers and words.
+
+        ``OnlineKFMC.from_state`` goes on from it with the same results to the bit.
+
+        Returns
+        -------
+        state : dict
+        """
+        params = self.get_params(deep=False)
+        stream: Stream | None = getattr(self, "_stream", None)
+        if isinstance(params["random_state"], np.random.RandomState):
+            params["random_state"] = None if stream is None else stream.seed
+        names = getattr(self, "feature_names_in_", None)
+        return {
+            "format": FORMAT,
+            "params": {name: to_state(value) for name, value in params.items()},
+            "feature_names": None if names is None else [str(name) for name in names],
+            "stream": None if stream is None else to_state(stream),
+        }
+
+    @classmethod
+    def from_state(cls, state: Mapping[str, Any]) -> OnlineKFMC:
+        """A model that goes on where ``get_state`` was called.
+
+        Parameters
+        ----------
+        state : dict
+
+        Returns
+        -------
+        model : OnlineKFMC
+        """
+        if state.get("format") != FORMAT:
+            raise ValueError(
+                f"The state has format {state.get('format')!r}; this version of hirank knows "
+                f"format {FORMAT}."
+            )
+        model = cls(**{name: from_state(value) for name, value in state["params"].items()})
+        if state["stream"] is not None:
+            stream = from_state(state["stream"])
+            model.n_features_in_ = stream.width
+            if state["feature_names"] is not None:
+                model.feature_names_in_ = np.array(state["feature_names"], dtype=object)
+            model._stream = stream
+        return model
+
+    def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
+        """Names of the columns of the output.
+
+        Parameters
+        ----------
+        input_features : array-like of str, optional
+
+        Returns
+        -------
+        names : array of str
+        """
+        if not hasattr(self, "n_features_in_"):
+            raise NotFittedError(f"This {type(self).__name__} has not seen any rows yet.")
+        names: NDArray[np.object_] = _check_feature_names_in(self, input_features)
+        if not self.add_indicator:
+            return names
+        flags = np.array([f"missingindicator_{name}" for name in names], dtype=object)
+        return np.concatenate([names, flags])
+
+    @property
+    def recent_error_(self) -> float:
+        return self._begun.scores.recent
+
+    @property
+    def error_history_(self) -> NDArray[np.void]:
+        return self._begun.scores.history.copy()
+
+    @property
+    def n_samples_seen_(self) -> int:
+        return self._begun.samples
+
+    @property
+    def n_iter_(self) -> int:
+        return self._begun.batches
+
+    @property
+    def last_action_(self) -> str:
+        return self._begun.action
+
+    @property
+    def dictionary_(self) -> NDArray[np.float64]:
+        model = self._begun.model
+        if model is None:
+            raise AttributeError("There is no dictionary yet.")
+        return model.dictionary()
+
+    @property
+    def n_components_(self) -> int:
+        return len(self.dictionary_)
+
+    @property
+    def kernel_(self) -> Kernel:
+        model = self._begun.model
+        return plan_of(self).kernel if model is None or model.kernel is None else model.kernel
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return getattr(self, "_stream", None) is not None and self._stream.model is not None
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+    @property
+    def _begun(self) -> Stream:
+        """The stream; an AttributeError before the first row, as for all fitted attributes."""
+        if getattr(self, "_stream", None) is None:
+            raise AttributeError(f"This {type(self).__name__} has not seen any rows yet.")
+        return self._stream
+
+    def _check_started(self) -> None:
+        stream: Stream | None = getattr(self, "_stream", None)
+        if stream is None:
+            raise NotFittedError(
+                f"This {type(self).__name__} instance is not fitted yet: call partial_fit with "
+                "the first rows of a stream, or fit with a table."
+            )
+        if stream.model is None:
+            missing = stream.needs(plan_of(self))
+            raise NotFittedError(
+                f"This {type(self).__name__} instance is not fitted yet: it holds "
+                f"{len(stream.pending)} rows and takes {missing} more to start a model. Call "
+                "partial_fit with more rows, set a smaller n_start, or call fit."
+            )
+
+    def _empty(self) -> Stream:
+        seed = int(check_random_state(self.random_state).randint(2**31))
+        kind = WindowStream if self.mode == "window" else SampleStream
+        return kind.empty(self.n_features_in_, seed)
+
+    def _next(self, X: Any) -> tuple[Array, NDArray[np.float64]]:
+        check_online(self)
+        return self._checked(X, reset=getattr(self, "_stream", None) is None)
+
+    def _checked(self, X: Any, *, reset: bool) -> tuple[Array, NDArray[np.float64]]:
+        """The table as floats of its own, and in double precision with NaN where missing."""
+        table = validate_data(
+            self,
+            X,
+            reset=reset,
+            dtype=(np.float64, np.float32),
+            ensure_all_finite="allow-nan",
+        )
+        rows = table.astype(np.float64)
+        rows[is_missing(table, self.missing_values)] = np.nan
+        return table, rows
+
+    def _advance(self, rows: NDArray[np.float64], *, answer: bool) -> NDArray[np.float64]:
+        """Let the stream go on by rows, n x m; returns them completed if asked for."""
+        stream = self._stream if getattr(self, "_stream", None) is not None else self._empty()
+        plan = plan_of(self)
+        filled = rows.copy()
+        held = np.zeros(len(rows), bool)
+        known = ~np.isnan(rows).all(axis=1)
+        if not known.all():
+            warn_user(
+                f"{(~known).sum()} row(s) have no observed entry. They were not learned from"
+                + (" and are filled with the feature means." if answer else ".")
+            )
+        todo = np.flatnonzero(known)
+        while len(todo):
+            now, todo = np.split(todo, [stream.needs(plan)])
+            held[now] = stream.model is None
+            stream, done = stream.take(rows[now], plan, answer=answer)
+            if done is not None:
+                filled[now] = done
+            self._tell(stream)
+        stream = replace(stream, samples=stream.samples + int((~known).sum()))
+        if answer:
+            if held.any() and stream.model is not None:
+                filled[held] = stream.model.complete(rows[held])
+            elif held.any():
+                warn_user(
+                    f"{held.sum()} row(s) came before there was a model: their missing entries are "
+                    "filled with the means so far."
+                )
+            filled = self._with_means(filled, stream)
+        self._stream = stream
+        return filled
+
+    def _fit(self, X: Any) -> tuple[Array, NDArray[np.float64], NDArray[np.float64] | None]:
+        check_online(self)
+        table, rows = self._checked(X, reset=True)
+        known = ~np.isnan(rows).all(axis=1)
+        if not known.any():
+            raise ValueError(
+                "X has no observed entry: there is nothing to learn from. "
+                f"Check that missing_values={self.missing_values!r} is what you mean."
+            )
+        if not known.all():
+            warn_user(f"{(~known).sum()} row(s) have no observed entry to learn from.")
+        used = rows[known]
+        components_of(self, len(used))  # an error if there are more components than rows
+        plan, stream = plan_of(self), self._empty()
+        if isinstance(stream, SampleStream):
+            stream, done = stream.over_table(used, plan)
+            filled = np.full(rows.shape, np.nan)
+            filled[known] = done
+            self._stream = replace(stream, samples=len(rows))
+            return table, rows, self._with_means(filled, self._stream)
+        bridge = SklearnBridge(self, X, plan.passes * (len(used) // plan.batch_size + 1))
+        for _ in range(plan.passes):
+            stream = self._fed(stream, used, plan, bridge)
+        self._stream = replace(stream, samples=plan.passes * len(rows))
+        bridge.close()
+        return table, rows, None
+
+    def _fed(
+        self, stream: WindowStream, rows: NDArray[np.float64], plan: Plan, bridge: SklearnBridge
+    ) -> WindowStream:
+        """The stream after all rows, n x m, also those that do not fill a batch."""
+        while len(rows):
+            now, rows = np.split(rows, [stream.needs(plan)])
+            stream, _ = stream.take(now, plan)
+            self._tell(stream)
+            if bridge(Progress(stream.batches, 0, stream.scores.recent, 0.0)):
+                break
+        return stream.learn(plan) if len(stream.pending) else stream
+
+    def _tell(self, stream: Stream) -> None:
+        if self.verbose > 1 or (self.verbose and "refined" not in stream.action):
+            sys.stderr.write(
+                f"[{type(self).__name__}] {stream.samples} rows, {stream.action or 'held'}; "
+                f"recent error {stream.scores.recent:.3g}\n"
+            )
+
+    def _complete(self, rows: NDArray[np.float64]) -> NDArray[np.float64]:
+        model = self._stream.model
+        assert model is not None
+        return model.complete(rows)
+
+    def _with_means(self, filled: NDArray[np.float64], stream: Stream) -> NDArray[np.float64]:
+        """Means where nothing better is known; 0 for features without any value."""
+        if not np.isnan(filled).any():
+            return filled
+        if stream.model is not None:
+            means = np.nan_to_num(stream.model.means)
+        else:
+            known = ~np.isnan(stream.pending)
+            count = np.maximum(known.sum(axis=0), 1)
+            means = np.where(known, stream.pending, 0).sum(axis=0) / count
+        return np.where(np.isnan(filled), means, filled)
+
+    def _output(
+        self, table: Array, rows: NDArray[np.float64], filled: NDArray[np.float64]
+    ) -> Array:
+        """Put completed rows in the shape and precision that the user expects."""
+        missing = np.isnan(rows)
+        out = np.where(missing, filled.astype(table.dtype), table)
+        if not self.add_indicator:
+            return out
+        return np.hstack([out, missing.astype(table.dtype)])
