@@ -12,7 +12,7 @@ from hirank.model.objective import coordinates
 from hirank.model.scaling import Scaling
 from hirank.model.workers import Workers
 from hirank.solvers.path import Setting
-from hirank.solvers.samples import complete_samples
+from hirank.solvers.samples import ROUNDS, complete_samples
 from hirank.warn import warn_user
 
 
@@ -24,6 +24,7 @@ class Fitted:
     scaling: Scaling  # of those k; v of them vary
     D: NDArray[np.float64]  # dictionary in scaled units, r x v
     settings: tuple[Setting, ...]  # of the stages of the fit
+    rounds: int = ROUNDS  # evaluations per stage for new samples
 
     def complete(self, X: Array, observed: NDArray[np.bool_]) -> Array:
         """Fill samples, n x m -> n x k. Observed entries come back as they are."""
@@ -35,7 +36,7 @@ class Fitted:
         if todo.any():
             with Workers() as workers:
                 scaled[todo] = complete_samples(
-                    scaled[todo], seen[todo], self.D, self.settings, workers
+                    scaled[todo], seen[todo], self.D, self.settings, workers, rounds=self.rounds
                 )
         filled = self.scaling.backward(scaled)
         fill_blank(filled, blank, self.scaling)

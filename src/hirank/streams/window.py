@@ -3,7 +3,7 @@
 A row is completed on arrival with the model as it stands, and joins the window. After each batch
 the dictionary takes a few steps. Three things call for more:
 
-- the window has doubled: the path is walked again, from the fills and the dictionary at hand;
+- the window has doubled, say: the path is walked again, from the fills and the dictionary at hand;
 - fills of hidden entries are worse than usual, or features have left their scale: the same;
 - those fills are as poor as feature means: the rows from before the change are of no use any more,
   and the model starts over with the rows since.
@@ -33,6 +33,10 @@ from hirank.streams.scores import Scores, hide_few
 
 GROWTH = 2.0
 """The path is walked again when the window has grown by this factor."""
+YOUNG_GROWTH = 1.5
+"""The same for a window with fewer rows than a stream starts with: it has just started over."""
+ROUNDS = 10
+"""Evaluations per stage for rows on arrival: fewer than for a table, and nearly as good."""
 REST = 2
 """Batches between two walks that a change calls for."""
 FRESH = 100
@@ -180,8 +184,9 @@ class WindowStream:
             return replace(fresh, scores=self.scores.forget())
         if self.rested >= REST and _came_alive(self.memory, model):
             return self._begin(plan, rng, "started over: a feature has come alive")
-        full = n == plan.window and GROWTH * self.walked > plan.window > self.walked
-        if n >= GROWTH * self.walked or full:
+        growth = GROWTH if self.walked >= plan.n_start else YOUNG_GROWTH
+        full = n == plan.window and growth * self.walked > plan.window > self.walked
+        if n >= growth * self.walked or full:
             return self._walk_again(plan, rng, "walked again: the window has grown")
         if self.rested >= REST and plan.react and self.scores.jumped:
             return self._walk_again(plan, rng, "walked again: fills had become worse")
@@ -267,7 +272,7 @@ class WindowStream:
         settings = resettle(result.settings, plan.stages, result.D)
         # Every second stage, counted from the end, is nearly as good for new rows at half the cost.
         thin = slice((end + 1) % 2, None, 2)
-        fitted = Fitted(nonempty, scaling, result.D, settings[thin])
+        fitted = Fitted(nonempty, scaling, result.D, settings[thin], ROUNDS)
         unit = np.full(self.width, np.nan)
         kept = np.flatnonzero(nonempty)[scaling.varying]
         unit[kept] = scaling.spread[scaling.varying] if plan.scale else _deviation(rows[:, kept])
