@@ -136,14 +136,14 @@ METHODS: dict[str, Settings] = {
     "mean": {"": lambda seed: RunningMean()},
     "last value": {"": lambda seed: LastValue()},
     "GROUSE": {
-        f"rank {r}, step {s:g}, units {u:g}": lambda seed, r=r, s=s, u=u: Grouse(
-            r, s, seed, units=u
+        f"rank {r}, step {s:g}, cut {c:g}, units {u:g}": (
+            lambda seed, r=r, s=s, c=c, u=u: Grouse(r, s, c, u, seed)
         )
-        for r, s, u in product((2, 5, 8), (1, 0.3, 0.1, 0.03), (300, np.inf))
+        for r, s, c, u in product((1, 2, 5, 8), (1, 0.3, 0.05), (0, 0.3), (300, np.inf))
     },
     "online factors": {
         f"rank {r}, memory {f}, noise {v:g}, units {u:g}": (
-            lambda seed, r=r, f=f, v=v, u=u: OnlineFactors(r, f, seed, noise=v, units=u)
+            lambda seed, r=r, f=f, v=v, u=u: OnlineFactors(r, f, v, u)
         )
         for r, f, v, u in product((3, 10, 20), (75, 300), (0.001, 0.003, 0.01, 0.1), (300, np.inf))
     },

@@ -6,9 +6,9 @@ import numpy as np
 
 
 class Standardized:
-    """Centers and scales features with running statistics that forget after `memory` samples.
+    """Centers and scales features with running statistics that forget after `units` samples.
 
-    memory = inf keeps those of the first samples, as good as any where nothing changes.
+    units = inf keeps those of the first samples, as good as any where nothing changes.
     """
 
     def __init__(self, units: float = np.inf):
@@ -50,17 +50,18 @@ class Grouse(Standardized):
 
     `step` is a share of the greedy angle arctan(|residual| / |projection|), at which the subspace
     would contain the sample. Shares below 1 average over samples, as data off any subspace need.
+    `cut` drops directions that the observed entries of a sample hardly see (0 = plain GROUSE).
     """
 
-    def __init__(self, rank: int, step: float, seed: int, passes: int = 20, units: float = np.inf):
+    def __init__(self, rank: int, step: float, cut: float, units: float, seed: int):
         super().__init__(units)
-        self.rank, self.step, self.passes = rank, step, passes
+        self.rank, self.step, self.cut = rank, step, cut
         self.rng = np.random.default_rng(seed)
 
     def start(self, first: np.ndarray) -> None:
         first = self.learn_units(first)
         self.U = np.linalg.svd(np.nan_to_num(first), full_matrices=False)[2][: self.rank].T
-        for _ in range(self.passes):
+        for _ in range(20):
             self._learn(self.rng.permutation(first))
 
     def arrive(self, rows: np.ndarray) -> np.ndarray:
@@ -72,7 +73,7 @@ class Grouse(Standardized):
 
     def _weights(self, x: np.ndarray) -> np.ndarray:
         known = ~np.isnan(x)
-        return np.linalg.lstsq(self.U[known], x[known], rcond=1e-8)[0]
+        return np.linalg.lstsq(self.U[known], x[known], rcond=max(self.cut, 1e-8))[0]
 
     def _learn(self, rows: np.ndarray) -> None:
         for x in rows:
@@ -96,23 +97,15 @@ class OnlineFactors(Standardized):
     that `noise` (the ridge, in units of feature variance) means the same throughout.
     """
 
-    def __init__(
-        self,
-        rank: int,
-        memory: float,
-        seed: int,
-        noise: float = 0.1,
-        passes: int = 50,
-        units: float = np.inf,
-    ):
+    def __init__(self, rank: int, memory: float, noise: float, units: float):
         super().__init__(units)
-        self.rank, self.memory, self.noise, self.passes = rank, memory, noise, passes
+        self.rank, self.memory, self.noise = rank, memory, noise
 
     def start(self, first: np.ndarray) -> None:
         first = self.learn_units(first)
         _, s, Vt = np.linalg.svd(np.nan_to_num(first), full_matrices=False)
         self.U = Vt[: self.rank].T * s[: self.rank] / np.sqrt(len(first))
-        for _ in range(self.passes):
+        for _ in range(50):
             self._forget(0.0)
             self._learn(first)
 
