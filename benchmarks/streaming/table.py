@@ -20,7 +20,8 @@ RUN = ["stream", "missing_rate", "method"]
 
 
 def read(path: Path) -> pd.DataFrame:
-    return pd.read_csv(path).fillna({"setting": "", "failure": ""})
+    text = {"setting": str, "failure": str}
+    return pd.read_csv(path, dtype=text).fillna(dict.fromkeys(text, ""))
 
 
 def merge(path: Path, new: pd.DataFrame) -> pd.DataFrame:
