@@ -61,7 +61,7 @@ def panel(axes: plt.Axes, table: pd.DataFrame, stream: str, batches: int) -> Non
     axes.set_ylim(0.7 * min(lows), min(1.5 * max(highs), 4))
     axes.set_title(f"{stream}, {table['missing_rate'].iloc[0]:.0%} missing", fontsize=10)
     axes.set_ylabel("RMSE / std" if real else "relative error")
-    axes.yaxis.set_major_locator(mpl.ticker.LogLocator(subs=(1, 2, 5)))
+    axes.yaxis.set_major_locator(mpl.ticker.LogLocator(subs=(1, 2, 3, 5), numticks=20))
     axes.yaxis.set_major_formatter(mpl.ticker.FormatStrFormatter("%g"))
     axes.yaxis.set_minor_formatter(mpl.ticker.NullFormatter())
     axes.grid(color="0.9", lw=0.6)
