@@ -38,7 +38,8 @@ YOUNG_GROWTH = 1.5
 ROUNDS = 10
 """Evaluations per stage for rows on arrival: fewer than for a table, and nearly as good."""
 REST = 2
-"""Batches between two walks that a change calls for."""
+"""Batches between two walks that a change calls for; twice as many each time that the next change
+follows at once, up to half a window. A stream that never settles would cost too much."""
 FRESH = 100
 """Rows since a change that it takes to start over."""
 FEWER_STEPS = 3
@@ -125,6 +126,7 @@ class WindowStream:
     batches: int = 0  # learned
     walked: int = 0  # rows in the window when the path was last walked
     rested: int = 0  # batches since
+    rest: int = REST  # batches that it takes before the next reaction
     suspect: int = 0  # rows since fills went poor
     walks: int = 0
     action: str = ""  # what the last batch led to
@@ -188,11 +190,18 @@ class WindowStream:
         full = n == plan.window and growth * self.walked > plan.window > self.walked
         if n >= growth * self.walked or full:
             return self._walk_again(plan, rng, "walked again: the window has grown")
-        if self.rested >= REST and plan.react and self.scores.jumped:
-            return self._walk_again(plan, rng, "walked again: fills had become worse")
-        if self.rested >= REST and _left_scale(self.memory, model, plan):
-            return self._walk_again(plan, rng, "walked again: features had left their scale")
+        if self.rested >= self.rest:
+            if plan.react and self.scores.jumped:
+                return self._react(plan, rng, "walked again: fills had become worse")
+            if _left_scale(self.memory, model, plan):
+                return self._react(plan, rng, "walked again: features had left their scale")
         return self._refine()
+
+    def _react(self, plan: Plan, rng: np.random.Generator, action: str) -> WindowStream:
+        """Walk again because of a change."""
+        longest = max(REST, plan.window // (2 * plan.batch_size))
+        rest = min(2 * self.rest, longest) if self.rested < 2 * self.rest else REST
+        return replace(self._walk_again(plan, rng, action), rest=rest)
 
     def _begin(self, plan: Plan, rng: np.random.Generator, action: str) -> WindowStream:
         """Learn from the window alone."""
