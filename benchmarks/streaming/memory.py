@@ -1,7 +1,7 @@
 """Resident memory of OnlineKFMC on an endless stream: a million samples, half the entries missing.
 
 30 features on one curved surface, made on the fly in chunks of 1000, so that nothing but the model
-can grow. Writes OUT.csv and OUT.png.
+can grow. The model is small, so that a million samples take minutes. Writes OUT.csv and OUT.png.
 """
 
 from __future__ import annotations
@@ -64,11 +64,16 @@ def main(model: object | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--samples", type=int, default=1_000_000)
     parser.add_argument("--out", type=Path, default=Path("memory"), help="without .csv or .png")
+    parser.add_argument("--components", type=int, default=40)
+    parser.add_argument("--window", type=int, default=300)
+    parser.add_argument("--batch", type=int, default=250)
     args = parser.parse_args()
     if model is None:
         from hirank import OnlineKFMC
 
-        model = OnlineKFMC(random_state=0)
+        model = OnlineKFMC(
+            args.components, window=args.window, batch_size=args.batch, random_state=0
+        )
     rows = []
     args.out.parent.mkdir(parents=True, exist_ok=True)
     with args.out.with_suffix(".csv").open("w", newline="") as file:
