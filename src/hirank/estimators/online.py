@@ -403,6 +403,13 @@ class OnlineKFMC(CallbackSupportMixin, OneToOneFeatureMixin, TransformerMixin, B
                 "partial_fit with more rows, set a smaller n_start, or call fit."
             )
 
+    def _add_features(self, count: int) -> None:
+        """Make room for more features, without a value so far; in ``"window"`` mode only."""
+        stream = self._begun
+        assert isinstance(stream, WindowStream)
+        self._stream = stream.widened(count)
+        self.n_features_in_ += count
+
     def _empty(self) -> Stream:
         seed = int(check_random_state(self.random_state).randint(2**31))
         kind = WindowStream if self.mode == "window" else SampleStream

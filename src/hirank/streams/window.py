@@ -15,6 +15,7 @@ is still whole. What it learns depends on the rows alone, not on how they were c
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -76,6 +77,13 @@ class Memory:
             np.concatenate([self.guess, other.guess]),
         )
 
+    def widened(self, count: int) -> Memory:
+        return Memory(
+            _wider(self.rows, count, np.nan),
+            _wider(self.filled, count, 0.0),
+            _wider(self.guess, count, np.nan),
+        )
+
 
 @dataclass(frozen=True)
 class Model:
@@ -103,6 +111,11 @@ class Model:
         D = np.zeros((len(self.fitted.D), len(self.means))) + np.nan_to_num(self.means)
         D[:, self.fitted.nonempty] = self.fitted.dictionary()
         return D
+
+    def widened(self, count: int) -> Model:
+        fitted = replace(self.fitted, nonempty=_wider(self.fitted.nonempty, count, False))
+        unit, means = (_wider(a, count, np.nan) for a in (self.unit, self.means))
+        return replace(self, fitted=fitted, unit=unit, means=means)
 
     def complete(self, rows: Array) -> NDArray[np.float64]:
         """Fill rows, n x m, NaN = missing; 0 where a feature was never seen."""
@@ -135,6 +148,16 @@ class WindowStream:
     def empty(cls, width: int, seed: int) -> WindowStream:
         nothing = np.zeros((0, width))
         return cls(width, seed, nothing, Memory.of(nothing))
+
+    def widened(self, count: int) -> WindowStream:
+        """With so many features more, none of which had a value so far."""
+        return replace(
+            self,
+            width=self.width + count,
+            pending=_wider(self.pending, count, np.nan),
+            memory=self.memory.widened(count),
+            model=None if self.model is None else self.model.widened(count),
+        )
 
     def needs(self, plan: Plan) -> int:
         """Rows still to come before something is learned."""
@@ -327,6 +350,12 @@ def _scaled(
     known = ~np.isnan(rows)
     X = scaling.forward(np.where(known, rows, 0)[:, nonempty])
     return X, known[:, nonempty][:, scaling.varying]
+
+
+def _wider(array: NDArray[Any], count: int, value: float) -> NDArray[Any]:
+    """With so many columns more, or entries if there is one dimension, all of one value."""
+    more = np.full((*array.shape[:-1], count), value, array.dtype)
+    return np.concatenate([array, more], axis=-1)
 
 
 def _deviation(rows: NDArray[np.float64]) -> NDArray[np.float64]:
