@@ -210,7 +210,10 @@ class WindowStream:
         else:
             result = nothing_to_learn(X, r)
         means = np.full(self.width, np.nan) if self.model is None else self.model.means.copy()
-        return self._with(result, nonempty, scaling, plan, means, action)
+        # What the model before took hidden entries for may be far off: nothing to start from.
+        blank = replace(self.memory, guess=np.full(rows.shape, np.nan))
+        stream = replace(self, memory=blank)
+        return stream._with(result, nonempty, scaling, plan, means, action)
 
     def _walk_again(self, plan: Plan, rng: np.random.Generator, action: str) -> WindowStream:
         """Walk the path over the window, from the fills and the dictionary at hand."""
