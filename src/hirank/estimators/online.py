@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.exceptions import NotFittedError
 from sklearn.utils import check_random_state
+from sklearn.utils._set_output import _wrap_data_with_container
 from sklearn.utils.validation import _check_feature_names_in, validate_data
 
 from hirank.estimators.callbacks import CallbackSupportMixin, SklearnBridge, with_callbacks
@@ -253,7 +254,8 @@ class OnlineKFMC(CallbackSupportMixin, OneToOneFeatureMixin, TransformerMixin, B
         X : array, n_samples x n_features_out
         """
         table, rows = self._next(X)
-        return self._output(table, rows, self._advance(rows, answer=True))
+        out = self._output(table, rows, self._advance(rows, answer=True))
+        return _wrap_data_with_container("transform", out, X, self)
 
     def transform(self, X: Any) -> Any:
         """Complete rows with the model as it stands, each on its own. Nothing is learned.
