@@ -398,7 +398,7 @@ class OnlineKFMC(CallbackSupportMixin, OneToOneFeatureMixin, TransformerMixin, B
                 "the first rows of a stream, or fit with a table."
             )
         if stream.model is None:
-            missing = stream.needs(plan_of(self))
+            missing = max(1, stream.needs(plan_of(self)))
             raise NotFittedError(
                 f"This {type(self).__name__} instance is not fitted yet: it holds "
                 f"{len(stream.pending)} rows and takes {missing} more to start a model. Call "
@@ -439,15 +439,17 @@ class OnlineKFMC(CallbackSupportMixin, OneToOneFeatureMixin, TransformerMixin, B
                 f"{(~known).sum()} row(s) have no observed entry. They were not learned from"
                 + (" and are filled with the feature means." if answer else ".")
             )
-        todo = np.flatnonzero(known)
+        todo, seen = np.flatnonzero(known), stream.samples
         while len(todo):
-            now, todo = np.split(todo, [stream.needs(plan)])
+            now, todo = np.split(todo, [max(1, stream.needs(plan))])
             held[now] = stream.model is None
+            # Empty rows in between count as well, whichever call they came in.
+            stream = replace(stream, samples=seen + int(now[-1]) + 1 - len(now))
             stream, done = stream.take(rows[now], plan, answer=answer)
             if done is not None:
                 filled[now] = done
             self._tell(stream)
-        stream = replace(stream, samples=stream.samples + int((~known).sum()))
+        stream = replace(stream, samples=seen + len(rows))
         if answer:
             if held.any() and stream.model is not None:
                 filled[held] = stream.model.complete(rows[held])
