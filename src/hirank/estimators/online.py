@@ -445,10 +445,12 @@ class OnlineKFMC(CallbackSupportMixin, OneToOneFeatureMixin, TransformerMixin, B
             held[now] = stream.model is None
             # Empty rows in between count as well, whichever call they came in.
             stream = replace(stream, samples=seen + int(now[-1]) + 1 - len(now))
+            before = stream.batches
             stream, done = stream.take(rows[now], plan, answer=answer)
             if done is not None:
                 filled[now] = done
-            self._tell(stream)
+            if stream.batches > before:
+                self._tell(stream)
         stream = replace(stream, samples=seen + len(rows))
         if answer:
             if held.any() and stream.model is not None:
@@ -496,15 +498,20 @@ class OnlineKFMC(CallbackSupportMixin, OneToOneFeatureMixin, TransformerMixin, B
         while len(rows):
             now, rows = np.split(rows, [stream.needs(plan)])
             stream, _ = stream.take(now, plan)
-            self._tell(stream)
+            if not len(stream.pending):
+                self._tell(stream)
             if bridge(Progress(stream.batches, 0, stream.scores.recent, 0.0)):
                 break
-        return stream.learn(plan) if len(stream.pending) else stream
+        if len(stream.pending):
+            stream = stream.learn(plan)
+            self._tell(stream)
+        return stream
 
     def _tell(self, stream: Stream) -> None:
-        if self.verbose > 1 or (self.verbose and "refined" not in stream.action):
+        routine = stream.action in ("refined", "learned", "nothing varies")
+        if self.verbose > 1 or (self.verbose and not routine):
             sys.stderr.write(
-                f"[{type(self).__name__}] {stream.samples} rows, {stream.action or 'held'}; "
+                f"[{type(self).__name__}] {stream.samples} rows, {stream.action}; "
                 f"recent error {stream.scores.recent:.3g}\n"
             )
 
