@@ -165,9 +165,11 @@ class WindowStream:
         batch, errors = _arrive(batch, self.model, plan, rng)
         scores = self.scores.add(errors, self.samples)
         poor = plan.react and scores.poor and (scores.jumped or self.suspect > 0)
+        memory = self.memory.joined(batch).last(plan.window)
         stream = replace(
             stream,
-            memory=self.memory.joined(batch).last(plan.window),
+            memory=memory,
+            model=_with_late_means(self.model, memory),
             scores=scores,
             rested=self.rested + 1,
             suspect=self.suspect + len(batch) if poor else 0,
@@ -343,6 +345,16 @@ def _came_alive(memory: Memory, model: Model) -> bool:
     if not new.any():
         return False
     return bool((_deviation(memory.rows[:, new]) > 0).any())
+
+
+def _with_late_means(model: Model, memory: Memory) -> Model:
+    """With the means of features that had no value when the model was started."""
+    late = ~model.fitted.nonempty & ~np.isnan(memory.rows).all(axis=0)
+    if not late.any():
+        return model
+    means = model.means.copy()
+    means[late] = np.nanmean(memory.rows[:, late], axis=0)
+    return replace(model, means=means)
 
 
 def _measured_again(memory: Memory, model: Model, plan: Plan) -> Scaling:
