@@ -226,6 +226,8 @@ class WindowStream:
         scaling = _measured_again(memory, self.model, plan)
         X, seen = _scaled(memory.rows, fitted.nonempty, scaling)
         usable = seen.any(axis=1)
+        if not usable.any():  # all features that vary are silent
+            return self._refine()
         start = _scaled(memory.filled, fitted.nonempty, scaling)[0][usable]
         guess, hidden = _scaled(memory.guess, fitted.nonempty, scaling)
         X, seen, guess = X[usable], seen[usable], guess[usable]
