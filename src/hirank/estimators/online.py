@@ -314,6 +314,15 @@ class OnlineKFMC(CallbackSupportMixin, OneToOneFeatureMixin, TransformerMixin, B
                 f"The state has format {state.get('format')!r}; this version of hirank knows "
                 f"format {FORMAT}."
             )
+        missing = {"params", "feature_names", "stream"} - set(state)
+        if missing:
+            raise ValueError(f"The state is damaged: it has no {sorted(missing)}.")
+        unknown = set(state["params"]) - set(cls._get_param_names())
+        if unknown:
+            raise ValueError(
+                f"The state has parameters {sorted(unknown)} that this version of hirank does not "
+                "know."
+            )
         model = cls(**{name: from_state(value) for name, value in state["params"].items()})
         if state["stream"] is not None:
             stream = from_state(state["stream"])
