@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
+from copy import copy
 from dataclasses import replace
 from typing import Any
 
@@ -12,6 +13,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.exceptions import NotFittedError
 from sklearn.utils import check_random_state
+from sklearn.utils._set_output import _wrap_data_with_container
 from sklearn.utils.validation import _check_feature_names_in, validate_data
 
 from hirank.estimators.callbacks import CallbackSupportMixin, SklearnBridge, with_callbacks
@@ -29,6 +31,8 @@ FORMAT = 1
 """Version of the layout of get_state."""
 
 Stream = WindowStream | SampleStream
+
+_COLUMNS = ("n_features_in_", "feature_names_in_")
 
 
 class OnlineKFMC(CallbackSupportMixin, OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
@@ -234,7 +238,8 @@ class OnlineKFMC(CallbackSupportMixin, OneToOneFeatureMixin, TransformerMixin, B
         -------
         self
         """
-        self._advance(self._next(X)[1], answer=False)
+        _, rows, columns = self._next(X)
+        self._advance(rows, columns, answer=False)
         return self
 
     def partial_fit_transform(self, X: Any, y: object = None) -> Any:
@@ -252,8 +257,9 @@ class OnlineKFMC(CallbackSupportMixin, OneToOneFeatureMixin, TransformerMixin, B
         -------
         X : array, n_samples x n_features_out
         """
-        table, rows = self._next(X)
-        return self._output(table, rows, self._advance(rows, answer=True))
+        table, rows, columns = self._next(X)
+        out = self._output(table, rows, self._advance(rows, columns, answer=True))
+        return _wrap_data_with_container("transform", out, X, self)
 
     def transform(self, X: Any) -> Any:
         """Complete rows with the model as it stands, each on its own. Nothing is learned.
@@ -267,7 +273,7 @@ class OnlineKFMC(CallbackSupportMixin, OneToOneFeatureMixin, TransformerMixin, B
         X : array, n_samples x n_features_out
         """
         self._check_started()
-        table, rows = self._checked(X, reset=False)
+        table, rows, _ = self._checked(X, reset=False)
         return self._output(table, rows, self._complete(rows))
 
     def get_state(self) -> dict[str, Any]:
@@ -307,6 +313,15 @@ class OnlineKFMC(CallbackSupportMixin, OneToOneFeatureMixin, TransformerMixin, B
             raise ValueError(
                 f"The state has format {state.get('format')!r}; this version of hirank knows "
                 f"format {FORMAT}."
+            )
+        missing = {"params", "feature_names", "stream"} - set(state)
+        if missing:
+            raise ValueError(f"The state is damaged: it has no {sorted(missing)}.")
+        unknown = set(state["params"]) - set(cls._get_param_names())
+        if unknown:
+            raise ValueError(
+                f"The state has parameters {sorted(unknown)} that this version of hirank does not "
+                "know."
             )
         model = cls(**{name: from_state(value) for name, value in state["params"].items()})
         if state["stream"] is not None:
@@ -396,7 +411,7 @@ class OnlineKFMC(CallbackSupportMixin, OneToOneFeatureMixin, TransformerMixin, B
                 "the first rows of a stream, or fit with a table."
             )
         if stream.model is None:
-            missing = stream.needs(plan_of(self))
+            missing = max(1, stream.needs(plan_of(self)))
             raise NotFittedError(
                 f"This {type(self).__name__} instance is not fitted yet: it holds "
                 f"{len(stream.pending)} rows and takes {missing} more to start a model. Call "
@@ -410,19 +425,24 @@ class OnlineKFMC(CallbackSupportMixin, OneToOneFeatureMixin, TransformerMixin, B
         self._stream = stream.widened(count)
         self.n_features_in_ += count
 
-    def _empty(self) -> Stream:
+    def _empty(self, width: int) -> Stream:
         seed = int(check_random_state(self.random_state).randint(2**31))
         kind = WindowStream if self.mode == "window" else SampleStream
-        return kind.empty(self.n_features_in_, seed)
+        return kind.empty(width, seed)
 
-    def _next(self, X: Any) -> tuple[Array, NDArray[np.float64]]:
+    def _next(self, X: Any) -> tuple[Array, NDArray[np.float64], dict[str, Any]]:
         check_online(self)
         return self._checked(X, reset=getattr(self, "_stream", None) is None)
 
-    def _checked(self, X: Any, *, reset: bool) -> tuple[Array, NDArray[np.float64]]:
-        """The table as floats of its own, and in double precision with NaN where missing."""
+    def _checked(self, X: Any, *, reset: bool) -> tuple[Array, NDArray[np.float64], dict[str, Any]]:
+        """The table as floats of its own, and in double precision with NaN where missing.
+
+        Also what its columns are. A stream that is reset gets to know that with its rows, not
+        before: a call that fails on the way must leave no trace.
+        """
+        witness = copy(self) if reset else self
         table = validate_data(
-            self,
+            witness,
             X,
             reset=reset,
             dtype=(np.float64, np.float32),
@@ -430,11 +450,19 @@ class OnlineKFMC(CallbackSupportMixin, OneToOneFeatureMixin, TransformerMixin, B
         )
         rows = table.astype(np.float64)
         rows[is_missing(table, self.missing_values)] = np.nan
-        return table, rows
+        return table, rows, {k: v for k, v in vars(witness).items() if k in _COLUMNS}
 
-    def _advance(self, rows: NDArray[np.float64], *, answer: bool) -> NDArray[np.float64]:
+    def _settle(self, stream: Stream, columns: dict[str, Any]) -> None:
+        """Take over a stream that has moved on, in one step that nothing can interrupt."""
+        rest = {k: v for k, v in vars(self).items() if k not in _COLUMNS}
+        self.__dict__ = {**rest, **columns, "_stream": stream}
+
+    def _advance(
+        self, rows: NDArray[np.float64], columns: dict[str, Any], *, answer: bool
+    ) -> NDArray[np.float64]:
         """Let the stream go on by rows, n x m; returns them completed if asked for."""
-        stream = self._stream if getattr(self, "_stream", None) is not None else self._empty()
+        stream: Stream | None = getattr(self, "_stream", None)
+        stream = self._empty(rows.shape[1]) if stream is None else stream
         plan = plan_of(self)
         filled = rows.copy()
         held = np.zeros(len(rows), bool)
@@ -444,15 +472,19 @@ class OnlineKFMC(CallbackSupportMixin, OneToOneFeatureMixin, TransformerMixin, B
                 f"{(~known).sum()} row(s) have no observed entry. They were not learned from"
                 + (" and are filled with the feature means." if answer else ".")
             )
-        todo = np.flatnonzero(known)
+        todo, seen = np.flatnonzero(known), stream.samples
         while len(todo):
-            now, todo = np.split(todo, [stream.needs(plan)])
+            now, todo = np.split(todo, [max(1, stream.needs(plan))])
             held[now] = stream.model is None
+            # Empty rows in between count as well, whichever call they came in.
+            stream = replace(stream, samples=seen + int(now[-1]) + 1 - len(now))
+            before = stream.batches
             stream, done = stream.take(rows[now], plan, answer=answer)
             if done is not None:
                 filled[now] = done
-            self._tell(stream)
-        stream = replace(stream, samples=stream.samples + int((~known).sum()))
+            if stream.batches > before:
+                self._tell(stream)
+        stream = replace(stream, samples=seen + len(rows))
         if answer:
             if held.any() and stream.model is not None:
                 filled[held] = stream.model.complete(rows[held])
@@ -462,12 +494,12 @@ class OnlineKFMC(CallbackSupportMixin, OneToOneFeatureMixin, TransformerMixin, B
                     "filled with the means so far."
                 )
             filled = self._with_means(filled, stream)
-        self._stream = stream
+        self._settle(stream, columns)
         return filled
 
     def _fit(self, X: Any) -> tuple[Array, NDArray[np.float64], NDArray[np.float64] | None]:
         check_online(self)
-        table, rows = self._checked(X, reset=True)
+        table, rows, columns = self._checked(X, reset=True)
         known = ~np.isnan(rows).all(axis=1)
         if not known.any():
             raise ValueError(
@@ -478,17 +510,17 @@ class OnlineKFMC(CallbackSupportMixin, OneToOneFeatureMixin, TransformerMixin, B
             warn_user(f"{(~known).sum()} row(s) have no observed entry to learn from.")
         used = rows[known]
         components_of(self, len(used))  # an error if there are more components than rows
-        plan, stream = plan_of(self), self._empty()
+        plan, stream = plan_of(self), self._empty(rows.shape[1])
         if isinstance(stream, SampleStream):
             stream, done = stream.over_table(used, plan)
             filled = np.full(rows.shape, np.nan)
             filled[known] = done
-            self._stream = replace(stream, samples=len(rows))
+            self._settle(replace(stream, samples=len(rows)), columns)
             return table, rows, self._with_means(filled, self._stream)
         bridge = SklearnBridge(self, X, plan.passes * (len(used) // plan.batch_size + 1))
         for _ in range(plan.passes):
             stream = self._fed(stream, used, plan, bridge)
-        self._stream = replace(stream, samples=plan.passes * len(rows))
+        self._settle(replace(stream, samples=plan.passes * len(rows)), columns)
         bridge.close()
         return table, rows, None
 
@@ -499,15 +531,20 @@ class OnlineKFMC(CallbackSupportMixin, OneToOneFeatureMixin, TransformerMixin, B
         while len(rows):
             now, rows = np.split(rows, [stream.needs(plan)])
             stream, _ = stream.take(now, plan)
-            self._tell(stream)
+            if not len(stream.pending):
+                self._tell(stream)
             if bridge(Progress(stream.batches, 0, stream.scores.recent, 0.0)):
                 break
-        return stream.learn(plan) if len(stream.pending) else stream
+        if len(stream.pending):
+            stream = stream.learn(plan)
+            self._tell(stream)
+        return stream
 
     def _tell(self, stream: Stream) -> None:
-        if self.verbose > 1 or (self.verbose and "refined" not in stream.action):
+        routine = stream.action in ("refined", "learned", "nothing varies")
+        if self.verbose > 1 or (self.verbose and not routine):
             sys.stderr.write(
-                f"[{type(self).__name__}] {stream.samples} rows, {stream.action or 'held'}; "
+                f"[{type(self).__name__}] {stream.samples} rows, {stream.action}; "
                 f"recent error {stream.scores.recent:.3g}\n"
             )
 

@@ -82,8 +82,9 @@ class PaperModel:
                     relaxation=1.0 if isinstance(self.setting.kernel, Poly) else 1.1,
                 )[0]
             # Rows that led nowhere, and rows without a value, get the mean.
-            fine = np.isfinite(done.sum(axis=1)) & (seen.sum(axis=1) > 0)
-            X = np.where(fine[:, None], done, X)
+            fine = np.isfinite(done.sum(axis=1)) & seen.any(axis=1)
+            means = self.scaling.forward(self.scaling.mean[None])
+            X = np.where(fine[:, None], done, np.where(seen, X, means))
         return self.raw(X, rows)
 
 
@@ -124,7 +125,8 @@ class SampleStream:
         if self.model is None:
             return (stream if stream.needs(plan) > 0 else stream.learn(plan)), None
         whole = len(stream.pending) // plan.batch_size * plan.batch_size
-        before = self.model.complete(rows) if answer and plan.batch_size > 1 else None
+        at_once = plan.batch_size == 1 and not len(self.pending)
+        before = self.model.complete(rows) if answer and not at_once else None
         learned, filled = stream._pass(whole, plan)
         return learned, filled if answer and before is None else before
 

@@ -41,7 +41,7 @@ def to_state(value: Any) -> Any:
     """A record, or what records are made of, in plain parts. Arrays are copied."""
     if isinstance(value, np.ndarray):
         return value.copy()
-    if type(value).__name__ in _RECORDS:
+    if type(value) is _RECORDS.get(type(value).__name__):
         return {
             "record": type(value).__name__,
             **{name: to_state(getattr(value, name)) for name in _names(type(value))},

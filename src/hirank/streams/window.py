@@ -190,9 +190,11 @@ class WindowStream:
         batch, errors = _arrive(batch, self.model, plan, rng)
         scores = self.scores.add(errors, self.samples)
         poor = plan.react and scores.poor and (scores.jumped or self.suspect > 0)
+        memory = self.memory.joined(batch).last(plan.window)
         stream = replace(
             stream,
-            memory=self.memory.joined(batch).last(plan.window),
+            memory=memory,
+            model=_with_late_means(self.model, memory),
             scores=scores,
             rested=self.rested + 1,
             suspect=self.suspect + len(batch) if poor else 0,
@@ -242,7 +244,10 @@ class WindowStream:
         else:
             result = nothing_to_learn(X, r)
         means = np.full(self.width, np.nan) if self.model is None else self.model.means.copy()
-        return self._with(result, nonempty, scaling, plan, means, action)
+        # What the model before took hidden entries for may be far off: nothing to start from.
+        blank = replace(self.memory, guess=np.full(rows.shape, np.nan))
+        stream = replace(self, memory=blank)
+        return stream._with(result, nonempty, scaling, plan, means, action)
 
     def _walk_again(self, plan: Plan, rng: np.random.Generator, action: str) -> WindowStream:
         """Walk the path over the window, from the fills and the dictionary at hand."""
@@ -253,6 +258,8 @@ class WindowStream:
         scaling = _measured_again(memory, self.model, plan)
         X, seen = _scaled(memory.rows, fitted.nonempty, scaling)
         usable = seen.any(axis=1)
+        if not usable.any():  # all features that vary are silent
+            return self._refine()
         start = _scaled(memory.filled, fitted.nonempty, scaling)[0][usable]
         guess, hidden = _scaled(memory.guess, fitted.nonempty, scaling)
         X, seen, guess = X[usable], seen[usable], guess[usable]
@@ -378,6 +385,16 @@ def _came_alive(memory: Memory, model: Model) -> bool:
     if not new.any():
         return False
     return bool((_deviation(memory.rows[:, new]) > 0).any())
+
+
+def _with_late_means(model: Model, memory: Memory) -> Model:
+    """With the means of features that had no value when the model was started."""
+    late = ~model.fitted.nonempty & ~np.isnan(memory.rows).all(axis=0)
+    if not late.any():
+        return model
+    means = model.means.copy()
+    means[late] = np.nanmean(memory.rows[:, late], axis=0)
+    return replace(model, means=means)
 
 
 def _measured_again(memory: Memory, model: Model, plan: Plan) -> Scaling:
