@@ -23,6 +23,7 @@ STYLES = {
     "online factors": ("#0072B2", "-", 1.6),
     "GROUSE": ("#56B4E9", (0, (5, 1)), 1.6),
     "gcimpute": ("#D55E00", "-", 1.6),
+    "gcimpute live": ("#D55E00", (0, (1, 1)), 1.6),
     "iterative ridge": ("#009E73", (0, (5, 1)), 1.6),
     "iterative trees": ("#009E73", (0, (1, 1)), 1.6),
     "k-NN": ("#CC79A7", "-", 1.6),
