@@ -163,7 +163,7 @@ def test_values_of_a_wrong_unit_are_overcome(new, stream, factor):
     filled = model.partial_fit_transform(factor * stream.holes[100:140])
     assert np.isfinite(filled).all()
     assert model.partial_fit(stream.holes[140:]).recent_error_ >= 0
-    assert error_of(model, stream) < max(10 * usual, 0.15)
+    assert error_of(model, stream) < {"window": 0.05, "paper": 1.1 * usual}[model.mode]
 
 
 def test_one_wild_value_harms_neither_other_rows_nor_the_model_for_long(new, stream):
@@ -175,7 +175,17 @@ def test_one_wild_value_harms_neither_other_rows_nor_the_model_for_long(new, str
     others = np.arange(20) != 3
     assert (np.abs(filled[others]) < 20).all()
     model.partial_fit(stream.holes[120:])
-    assert error_of(model, stream) < 0.6
+    assert error_of(model, stream) < {"window": 0.05, "paper": 0.5}[model.mode]
+
+
+@pytest.mark.xfail(reason="points of the dictionary that left the scale never come back")
+@pytest.mark.parametrize("self_score", ["watch", "off"])
+def test_nor_without_react(stream, self_score):
+    model = OnlineKFMC(**QUICK, self_score=self_score).partial_fit(stream.holes[:100])
+    row = stream.truth[100:101].copy()
+    row[0, 0] = 1e8
+    model.partial_fit(row).partial_fit(stream.holes[101:])
+    assert error_of(model, stream) < 0.5
 
 
 def test_a_single_feature(new, stream):
@@ -209,4 +219,4 @@ def test_lists_and_read_only_rows(new, holes):
 def test_nothing_missing_gives_the_rows_back(new, stream):
     model = new()
     np.testing.assert_array_equal(model.partial_fit_transform(stream.truth), stream.truth)
-    assert error_of(model, stream) < 0.6
+    assert error_of(model, stream) < {"window": 0.05, "paper": 0.5}[model.mode]

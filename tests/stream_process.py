@@ -1,0 +1,43 @@
+"""A process that streams rows without end, to be killed: ``stream_process.py STATE MODE``.
+
+It goes on from the saved state if there is one. A row is reported, by its number on a line, once a
+state that has learned from it is saved.
+"""
+
+import sys
+from pathlib import Path
+
+import numpy as np
+from saved_state import load, save
+
+from hirank import OnlineKFMC
+
+SAVE_EVERY = 20
+
+
+def row(number: int) -> np.ndarray:
+    """The same row for the same number, 1 x 6."""
+    rng = np.random.default_rng([7, number])
+    t = rng.uniform(-1, 1)
+    values = np.array([[t, t**2, t**3, np.cos(3 * t), np.sin(2 * t), 1 - t]])
+    values[0, rng.integers(6)] = np.nan
+    return values
+
+
+def model_of(mode: str) -> OnlineKFMC:
+    return OnlineKFMC(mode=mode, window=60, n_start=40, batch_size=15, max_iter=10, random_state=0)
+
+
+def main(path: Path, mode: str) -> None:
+    model = OnlineKFMC.from_state(load(path)) if path.exists() else model_of(mode)
+    number = model.n_samples_seen_ if path.exists() else 0
+    while True:
+        model.partial_fit(row(number))
+        number += 1
+        if number % SAVE_EVERY == 0:
+            save(model.get_state(), path)
+            print(number, flush=True)
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), sys.argv[2])
