@@ -178,7 +178,6 @@ def test_one_wild_value_harms_neither_other_rows_nor_the_model_for_long(new, str
     assert error_of(model, stream) < {"window": 0.05, "paper": 0.5}[model.mode]
 
 
-@pytest.mark.xfail(reason="points of the dictionary that left the scale never come back")
 @pytest.mark.parametrize("self_score", ["watch", "off"])
 def test_nor_without_react(stream, self_score):
     model = OnlineKFMC(**QUICK, self_score=self_score).partial_fit(stream.holes[:100])

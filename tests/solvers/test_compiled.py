@@ -34,7 +34,7 @@ def python(code: str, cwd: Path, **environment: str) -> str:
     source = str(Path(hirank.__file__).parents[1])
     path = os.pathsep.join([source, str(cwd)])
     result = subprocess.run(
-        [sys.executable, "-W", "error", "-c", textwrap.dedent(code)],
+        [sys.executable, "-W", "error::RuntimeWarning", "-c", textwrap.dedent(code)],
         cwd=cwd,
         env={**os.environ, "PYTHONPATH": path, **environment},
         capture_output=True,

@@ -288,7 +288,7 @@ np.save({str(tmp_path / "X.npy")!r}, X)
 """
     source = str(Path(hirank.__file__).parents[1])
     subprocess.run(
-        [sys.executable, "-W", "error", "-c", code],
+        [sys.executable, "-W", "error::RuntimeWarning", "-c", code],
         env={**os.environ, "PYTHONPATH": source},
         check=True,
         timeout=300,

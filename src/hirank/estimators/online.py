@@ -432,7 +432,13 @@ class OnlineKFMC(CallbackSupportMixin, OneToOneFeatureMixin, TransformerMixin, B
 
     def _next(self, X: Any) -> tuple[Array, NDArray[np.float64], dict[str, Any]]:
         check_online(self)
-        return self._checked(X, reset=getattr(self, "_stream", None) is None)
+        stream: Stream | None = getattr(self, "_stream", None)
+        if stream is not None and isinstance(stream, WindowStream) != (self.mode == "window"):
+            raise ValueError(
+                f"A stream that began in another mode can't go on in mode={self.mode!r}: call fit, "
+                "or start a new OnlineKFMC."
+            )
+        return self._checked(X, reset=stream is None)
 
     def _checked(self, X: Any, *, reset: bool) -> tuple[Array, NDArray[np.float64], dict[str, Any]]:
         """The table as floats of its own, and in double precision with NaN where missing.
@@ -515,7 +521,7 @@ class OnlineKFMC(CallbackSupportMixin, OneToOneFeatureMixin, TransformerMixin, B
             stream, done = stream.over_table(used, plan)
             filled = np.full(rows.shape, np.nan)
             filled[known] = done
-            self._settle(replace(stream, samples=len(rows)), columns)
+            self._settle(replace(stream, samples=plan.passes * len(rows)), columns)
             return table, rows, self._with_means(filled, self._stream)
         bridge = SklearnBridge(self, X, plan.passes * (len(used) // plan.batch_size + 1))
         for _ in range(plan.passes):

@@ -45,6 +45,12 @@ FRESH = 100
 """Rows since a change that it takes to start over."""
 FEWER_STEPS = 3
 """A walk from fills at hand takes this many times fewer steps than one from nothing."""
+BROKEN = 5.0
+"""Times these: points of the dictionary are so far off that no step brings them back."""
+WORST = 1e9
+"""Largest error that is kept, in standard deviations."""
+FAR = 20.0
+"""Interquartile ranges beyond the quartiles where values are wild."""
 SHIFT = 1.0
 """Standard deviations by which a mean may move before the features are scaled again."""
 STRETCH = 2.0
@@ -66,6 +72,23 @@ class Memory:
 
     def __len__(self) -> int:
         return len(self.rows)
+
+    def limits(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """How low and how high the values of each feature may reasonably be, m and m."""
+        low, high = np.full(self.rows.shape[1], -np.inf), np.full(self.rows.shape[1], np.inf)
+        alive = (~np.isnan(self.rows)).sum(axis=0) > 0
+        first, third = np.nanquantile(self.rows[:, alive], (0.25, 0.75), axis=0)
+        with np.errstate(over="ignore"):
+            reach = FAR * (third - first)
+            # A feature that is nearly always the same may be far from it now and then.
+            low[alive] = np.where(reach > 0, first - reach, -np.inf)
+            high[alive] = np.where(reach > 0, third + reach, np.inf)
+        return low, high
+
+    def limited(self) -> Memory:
+        """With wild values brought to their limits: one of them would spoil the scale of all."""
+        low, high = self.limits()
+        return Memory(*(np.clip(a, low, high) for a in (self.rows, self.filled, self.guess)))
 
     def last(self, n: int) -> Memory:
         return Memory(self.rows[-n:], self.filled[-n:], self.guess[-n:])
@@ -94,6 +117,8 @@ class Model:
     end: int  # stages of the path that were walked
     unit: NDArray[np.float64]  # m: standard deviations; NaN for features that do not vary
     means: NDArray[np.float64]  # m: for features without a value in the window; NaN if never any
+    low: NDArray[np.float64]  # m: values beyond low and high are wild
+    high: NDArray[np.float64]
 
     @property
     def columns(self) -> NDArray[np.intp]:
@@ -115,13 +140,17 @@ class Model:
     def widened(self, count: int) -> Model:
         fitted = replace(self.fitted, nonempty=_wider(self.fitted.nonempty, count, False))
         unit, means = (_wider(a, count, np.nan) for a in (self.unit, self.means))
-        return replace(self, fitted=fitted, unit=unit, means=means)
+        low, high = _wider(self.low, count, -np.inf), _wider(self.high, count, np.inf)
+        return replace(self, fitted=fitted, unit=unit, means=means, low=low, high=high)
 
     def complete(self, rows: Array) -> NDArray[np.float64]:
         """Fill rows, n x m, NaN = missing; 0 where a feature was never seen."""
         observed = ~np.isnan(rows)
         filled = np.where(observed, rows, np.nan_to_num(self.means)).astype(np.float64)
-        filled[:, self.fitted.nonempty] = self.fitted.complete(rows, observed)
+        tame = np.clip(rows, self.low, self.high)
+        kept = self.fitted.nonempty
+        done = self.fitted.complete(tame, observed)
+        filled[:, kept] = np.where(observed[:, kept], filled[:, kept], done)
         return filled
 
 
@@ -215,10 +244,14 @@ class WindowStream:
         full = n == plan.window and growth * self.walked > plan.window > self.walked
         if n >= growth * self.walked or full:
             return self._walk_again(plan, rng, "walked again: the window has grown")
-        if self.rested >= self.rest:
+        # Fills as poor as means: the next batch tells whether to start over. Until then, wait.
+        if self.rested >= self.rest and not self.suspect:
             if plan.react and self.scores.jumped:
                 return self._react(plan, rng, "walked again: fills had become worse")
-            if _left_scale(self.memory, model, plan):
+            change = _scale_change(self.memory, model, plan)
+            if change > BROKEN:
+                return self._begin(plan, rng, "started over: features had left their scale")
+            if change > 1:
                 return self._react(plan, rng, "walked again: features had left their scale")
         return self._refine()
 
@@ -230,7 +263,7 @@ class WindowStream:
 
     def _begin(self, plan: Plan, rng: np.random.Generator, action: str) -> WindowStream:
         """Learn from the window alone."""
-        rows = self.memory.rows
+        rows = self.memory.limited().rows
         observed = ~np.isnan(rows)
         nonempty = observed.sum(axis=0) > 0
         scaling = Scaling.measure(rows[:, nonempty], observed[:, nonempty], scale=plan.scale)
@@ -252,7 +285,7 @@ class WindowStream:
     def _walk_again(self, plan: Plan, rng: np.random.Generator, action: str) -> WindowStream:
         """Walk the path over the window, from the fills and the dictionary at hand."""
         assert self.model is not None
-        fitted, memory = self.model.fitted, self.memory
+        fitted, memory = self.model.fitted, self.memory.limited()
         if not fitted.settings:
             return self._begin(plan, rng, action)
         scaling = _measured_again(memory, self.model, plan)
@@ -287,7 +320,8 @@ class WindowStream:
         fitted = self.model.fitted
         if not fitted.settings:
             return replace(self, action="nothing varies")
-        X, _ = _scaled(self.memory.filled, fitted.nonempty, fitted.scaling)
+        tame = np.clip(self.memory.filled, self.model.low, self.model.high)
+        X, _ = _scaled(tame, fitted.nonempty, fitted.scaling)
         with Workers() as workers:
             D = refine(X, fitted.D, fitted.settings[-1], workers)
         settings = resettle(fitted.settings, self.model.stages, D)
@@ -314,8 +348,13 @@ class WindowStream:
         fitted = Fitted(nonempty, scaling, result.D, settings[thin], ROUNDS)
         unit = np.full(self.width, np.nan)
         kept = np.flatnonzero(nonempty)[scaling.varying]
-        unit[kept] = scaling.spread[scaling.varying] if plan.scale else _deviation(rows[:, kept])
-        model = Model(fitted, plan.stages[:end][thin], end, unit, means)
+        unit[kept] = (
+            scaling.spread[scaling.varying]
+            if plan.scale
+            else _deviation(self.memory.limited().rows[:, kept])
+        )
+        low, high = self.memory.limits()
+        model = Model(fitted, plan.stages[:end][thin], end, unit, means, low, high)
         filled = np.where(observed, rows, np.nan_to_num(means))
         usable = observed[:, kept].any(axis=1)
         part = filled[:, nonempty]
@@ -346,7 +385,8 @@ def _arrive(
         hidden[:, columns] = hide_few(~np.isnan(rows[:, columns]), rng)
     filled = model.complete(np.where(hidden, np.nan, rows))
     guess = np.where(hidden, filled, np.nan)
-    errors = (np.abs(filled - rows) / model.unit)[hidden]
+    with np.errstate(over="ignore"):
+        errors = np.minimum(np.abs(filled - rows) / model.unit, WORST)[hidden]
     return Memory(rows, np.where(np.isnan(rows), filled, rows), guess), errors
 
 
@@ -400,7 +440,7 @@ def _with_late_means(model: Model, memory: Memory) -> Model:
 def _measured_again(memory: Memory, model: Model, plan: Plan) -> Scaling:
     """Scaling of the model's features on the window; as before for those that have gone quiet."""
     fitted = model.fitted
-    rows, old = memory.rows[:, fitted.nonempty], fitted.scaling
+    rows, old = memory.limited().rows[:, fitted.nonempty], fitted.scaling
     center, spread, mean = old.center.copy(), old.spread.copy(), old.mean.copy()
     alive = (~np.isnan(rows)).sum(axis=0) > 0
     new = Scaling.measure(rows[:, alive], ~np.isnan(rows[:, alive]), scale=plan.scale)
@@ -413,12 +453,12 @@ def _measured_again(memory: Memory, model: Model, plan: Plan) -> Scaling:
     return Scaling(center, spread, mean)
 
 
-def _left_scale(memory: Memory, model: Model, plan: Plan) -> bool:
-    """Whether means or standard deviations of features are far from those in use."""
-    if not plan.scale:
-        return False
+def _scale_change(memory: Memory, model: Model, plan: Plan) -> float:
+    """How far means and standard deviations of features are from those in use; below 1 is fine."""
     old, new = model.fitted.scaling, _measured_again(memory, model, plan)
     v = old.varying
-    shift = np.abs(new.center - old.center)[v] > SHIFT * old.spread[v]
+    if not plan.scale or not v.any():
+        return 0.0
+    shift = np.abs(new.center - old.center)[v] / (SHIFT * old.spread[v])
     ratio = new.spread[v] / old.spread[v]
-    return bool((shift | (ratio > STRETCH) | (ratio < 1 / STRETCH)).any())
+    return float(np.max([shift, ratio / STRETCH, 1 / (STRETCH * ratio)]))
