@@ -13,9 +13,10 @@ from hirank.model.scaling import Scaling
 from hirank.solvers.fitted import Fitted
 from hirank.solvers.paper_stream import PaperStream
 from hirank.solvers.path import Setting, Stage
+from hirank.streams.memory import Memory, Model
 from hirank.streams.paper import PaperModel, SampleStream
 from hirank.streams.scores import Scores
-from hirank.streams.window import Memory, Model, WindowStream
+from hirank.streams.window import WindowStream
 
 _RECORDS: dict[str, Any] = {
     record.__name__: record

@@ -15,21 +15,28 @@ is still whole. What it learns depends on the rows alone, not on how they were c
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hirank.kernels import Array, Kernel
 from hirank.model.scaling import Scaling
 from hirank.model.workers import Workers
 from hirank.solvers import held_out
 from hirank.solvers.fitted import Fitted
 from hirank.solvers.loop import Result, nothing_to_learn
-from hirank.solvers.path import Stage, resettle
+from hirank.solvers.path import resettle
 from hirank.solvers.table import Task, complete_table, walk
 from hirank.solvers.update import grown, refine, renewed
+from hirank.streams.memory import Memory, Model, wider
 from hirank.streams.plan import Plan
+from hirank.streams.rescale import (
+    came_alive,
+    deviation,
+    measured_again,
+    scale_change,
+    scaled,
+    with_late_means,
+)
 from hirank.streams.scores import Scores, hide_few
 
 GROWTH = 2.0
@@ -46,112 +53,10 @@ FRESH = 100
 FEWER_STEPS = 3
 """A walk from fills at hand takes this many times fewer steps than one from nothing."""
 BROKEN = 5.0
-"""Times these: points of the dictionary are so far off that no step brings them back."""
+"""Times the change of scale that calls for a walk: points of the dictionary are then so far off
+that no step brings them back."""
 WORST = 1e9
 """Largest error that is kept, in standard deviations."""
-FAR = 20.0
-"""Interquartile ranges beyond the quartiles where values are wild."""
-SHIFT = 1.0
-"""Standard deviations by which a mean may move before the features are scaled again."""
-STRETCH = 2.0
-"""Factor by which a standard deviation may change before that."""
-
-
-@dataclass(frozen=True)
-class Memory:
-    """The last rows, in the units of the data, w x m."""
-
-    rows: NDArray[np.float64]  # NaN where missing
-    filled: NDArray[np.float64]  # completed
-    guess: NDArray[np.float64]  # what hidden entries were taken for on arrival, else NaN
-
-    @classmethod
-    def of(cls, rows: NDArray[np.float64]) -> Memory:
-        """Rows that nothing has been done with yet."""
-        return cls(rows, rows, np.full(rows.shape, np.nan))
-
-    def __len__(self) -> int:
-        return len(self.rows)
-
-    def limits(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """How low and how high the values of each feature may reasonably be, m and m."""
-        low, high = np.full(self.rows.shape[1], -np.inf), np.full(self.rows.shape[1], np.inf)
-        alive = (~np.isnan(self.rows)).sum(axis=0) > 0
-        first, third = np.nanquantile(self.rows[:, alive], (0.25, 0.75), axis=0)
-        with np.errstate(over="ignore"):
-            reach = FAR * (third - first)
-            # A feature that is nearly always the same may be far from it now and then.
-            low[alive] = np.where(reach > 0, first - reach, -np.inf)
-            high[alive] = np.where(reach > 0, third + reach, np.inf)
-        return low, high
-
-    def limited(self) -> Memory:
-        """With wild values brought to their limits: one of them would spoil the scale of all."""
-        low, high = self.limits()
-        return Memory(*(np.clip(a, low, high) for a in (self.rows, self.filled, self.guess)))
-
-    def last(self, n: int) -> Memory:
-        return Memory(self.rows[-n:], self.filled[-n:], self.guess[-n:])
-
-    def joined(self, other: Memory) -> Memory:
-        return Memory(
-            np.concatenate([self.rows, other.rows]),
-            np.concatenate([self.filled, other.filled]),
-            np.concatenate([self.guess, other.guess]),
-        )
-
-    def widened(self, count: int) -> Memory:
-        return Memory(
-            _wider(self.rows, count, np.nan),
-            _wider(self.filled, count, 0.0),
-            _wider(self.guess, count, np.nan),
-        )
-
-
-@dataclass(frozen=True)
-class Model:
-    """What was learned, and what learning on needs."""
-
-    fitted: Fitted
-    stages: tuple[Stage, ...]  # those of fitted.settings
-    end: int  # stages of the path that were walked
-    unit: NDArray[np.float64]  # m: standard deviations; NaN for features that do not vary
-    means: NDArray[np.float64]  # m: for features without a value in the window; NaN if never any
-    low: NDArray[np.float64]  # m: values beyond low and high are wild
-    high: NDArray[np.float64]
-
-    @property
-    def columns(self) -> NDArray[np.intp]:
-        """The features that the dictionary is about."""
-        return np.flatnonzero(self.fitted.nonempty)[self.fitted.scaling.varying]
-
-    @property
-    def kernel(self) -> Kernel | None:
-        """That of the last stage; None if no feature varies."""
-        settings = self.fitted.settings
-        return settings[-1].kernel if settings else None
-
-    def dictionary(self) -> NDArray[np.float64]:
-        """In the units of the data, r x m."""
-        D = np.zeros((len(self.fitted.D), len(self.means))) + np.nan_to_num(self.means)
-        D[:, self.fitted.nonempty] = self.fitted.dictionary()
-        return D
-
-    def widened(self, count: int) -> Model:
-        fitted = replace(self.fitted, nonempty=_wider(self.fitted.nonempty, count, False))
-        unit, means = (_wider(a, count, np.nan) for a in (self.unit, self.means))
-        low, high = _wider(self.low, count, -np.inf), _wider(self.high, count, np.inf)
-        return replace(self, fitted=fitted, unit=unit, means=means, low=low, high=high)
-
-    def complete(self, rows: Array) -> NDArray[np.float64]:
-        """Fill rows, n x m, NaN = missing; 0 where a feature was never seen."""
-        observed = ~np.isnan(rows)
-        filled = np.where(observed, rows, np.nan_to_num(self.means)).astype(np.float64)
-        tame = np.clip(rows, self.low, self.high)
-        kept = self.fitted.nonempty
-        done = self.fitted.complete(tame, observed)
-        filled[:, kept] = np.where(observed[:, kept], filled[:, kept], done)
-        return filled
 
 
 @dataclass(frozen=True)
@@ -183,7 +88,7 @@ class WindowStream:
         return replace(
             self,
             width=self.width + count,
-            pending=_wider(self.pending, count, np.nan),
+            pending=wider(self.pending, count, np.nan),
             memory=self.memory.widened(count),
             model=None if self.model is None else self.model.widened(count),
         )
@@ -223,7 +128,7 @@ class WindowStream:
         stream = replace(
             stream,
             memory=memory,
-            model=_with_late_means(self.model, memory),
+            model=with_late_means(self.model, memory),
             scores=scores,
             rested=self.rested + 1,
             suspect=self.suspect + len(batch) if poor else 0,
@@ -238,7 +143,7 @@ class WindowStream:
             fresh = replace(self, memory=self.memory.last(self.suspect), suspect=0)
             fresh = fresh._begin(plan, rng, "started over: fills had become as poor as means")
             return replace(fresh, scores=self.scores.forget())
-        if self.rested >= REST and _came_alive(self.memory, model):
+        if self.rested >= REST and came_alive(self.memory, model):
             return self._begin(plan, rng, "started over: a feature has come alive")
         growth = GROWTH if self.walked >= plan.n_start else YOUNG_GROWTH
         full = n == plan.window and growth * self.walked > plan.window > self.walked
@@ -248,7 +153,7 @@ class WindowStream:
         if self.rested >= self.rest and not self.suspect:
             if plan.react and self.scores.jumped:
                 return self._react(plan, rng, "walked again: fills had become worse")
-            change = _scale_change(self.memory, model, plan)
+            change = scale_change(self.memory, model, plan)
             if change > BROKEN:
                 return self._begin(plan, rng, "started over: features had left their scale")
             if change > 1:
@@ -267,7 +172,7 @@ class WindowStream:
         observed = ~np.isnan(rows)
         nonempty = observed.sum(axis=0) > 0
         scaling = Scaling.measure(rows[:, nonempty], observed[:, nonempty], scale=plan.scale)
-        X, seen = _scaled(rows, nonempty, scaling)
+        X, seen = scaled(rows, nonempty, scaling)
         usable = seen.any(axis=1)
         r = plan.components(int(usable.sum()))
         if scaling.varying.any():
@@ -288,13 +193,13 @@ class WindowStream:
         fitted, memory = self.model.fitted, self.memory.limited()
         if not fitted.settings:
             return self._begin(plan, rng, action)
-        scaling = _measured_again(memory, self.model, plan)
-        X, seen = _scaled(memory.rows, fitted.nonempty, scaling)
+        scaling = measured_again(memory, self.model, plan)
+        X, seen = scaled(memory.rows, fitted.nonempty, scaling)
         usable = seen.any(axis=1)
         if not usable.any():  # all features that vary are silent
             return self._refine()
-        start = _scaled(memory.filled, fitted.nonempty, scaling)[0][usable]
-        guess, hidden = _scaled(memory.guess, fitted.nonempty, scaling)
+        start = scaled(memory.filled, fitted.nonempty, scaling)[0][usable]
+        guess, hidden = scaled(memory.guess, fitted.nonempty, scaling)
         X, seen, guess = X[usable], seen[usable], guess[usable]
         hidden = hidden[usable] & seen
         stages = plan.stages
@@ -321,7 +226,7 @@ class WindowStream:
         if not fitted.settings:
             return replace(self, action="nothing varies")
         tame = np.clip(self.memory.filled, self.model.low, self.model.high)
-        X, _ = _scaled(tame, fitted.nonempty, fitted.scaling)
+        X, _ = scaled(tame, fitted.nonempty, fitted.scaling)
         with Workers() as workers:
             D = refine(X, fitted.D, fitted.settings[-1], workers)
         settings = resettle(fitted.settings, self.model.stages, D)
@@ -351,7 +256,7 @@ class WindowStream:
         unit[kept] = (
             scaling.spread[scaling.varying]
             if plan.scale
-            else _deviation(self.memory.limited().rows[:, kept])
+            else deviation(self.memory.limited().rows[:, kept])
         )
         low, high = self.memory.limits()
         model = Model(fitted, plan.stages[:end][thin], end, unit, means, low, high)
@@ -388,77 +293,3 @@ def _arrive(
     with np.errstate(over="ignore"):
         errors = np.minimum(np.abs(filled - rows) / model.unit, WORST)[hidden]
     return Memory(rows, np.where(np.isnan(rows), filled, rows), guess), errors
-
-
-def _scaled(
-    rows: NDArray[np.float64], nonempty: NDArray[np.bool_], scaling: Scaling
-) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-    """Rows, n x m, as the solvers want them, n x v, and which entries are known."""
-    known = ~np.isnan(rows)
-    X = scaling.forward(np.where(known, rows, 0)[:, nonempty])
-    return X, known[:, nonempty][:, scaling.varying]
-
-
-def _wider(array: NDArray[Any], count: int, value: float) -> NDArray[Any]:
-    """With so many columns more, or entries if there is one dimension, all of one value."""
-    more = np.full((*array.shape[:-1], count), value, array.dtype)
-    return np.concatenate([array, more], axis=-1)
-
-
-def _deviation(rows: NDArray[np.float64]) -> NDArray[np.float64]:
-    return Scaling.measure(rows, ~np.isnan(rows), scale=True).spread
-
-
-def _varies_now(memory: Memory) -> NDArray[np.bool_]:
-    """Which features have two different values in the window, m."""
-    low = np.where(np.isnan(memory.rows), np.inf, memory.rows).min(axis=0)
-    high = np.where(np.isnan(memory.rows), -np.inf, memory.rows).max(axis=0)
-    varies: NDArray[np.bool_] = low < high
-    return varies
-
-
-def _came_alive(memory: Memory, model: Model) -> bool:
-    """Whether a feature varies now that did not when the model was started."""
-    known = np.zeros(len(model.means), bool)
-    known[model.columns] = True
-    new = _varies_now(memory) & ~known
-    if not new.any():
-        return False
-    return bool((_deviation(memory.rows[:, new]) > 0).any())
-
-
-def _with_late_means(model: Model, memory: Memory) -> Model:
-    """With the means of features that had no value when the model was started."""
-    late = ~model.fitted.nonempty & ~np.isnan(memory.rows).all(axis=0)
-    if not late.any():
-        return model
-    means = model.means.copy()
-    means[late] = np.nanmean(memory.rows[:, late], axis=0)
-    return replace(model, means=means)
-
-
-def _measured_again(memory: Memory, model: Model, plan: Plan) -> Scaling:
-    """Scaling of the model's features on the window; as before for those that have gone quiet."""
-    fitted = model.fitted
-    rows, old = memory.limited().rows[:, fitted.nonempty], fitted.scaling
-    center, spread, mean = old.center.copy(), old.spread.copy(), old.mean.copy()
-    alive = (~np.isnan(rows)).sum(axis=0) > 0
-    new = Scaling.measure(rows[:, alive], ~np.isnan(rows[:, alive]), scale=plan.scale)
-    mean[alive] = new.mean
-    take = old.varying & alive
-    take[alive] &= new.varying
-    center[take], spread[take] = new.center[take[alive]], new.spread[take[alive]]
-    constant = alive & ~old.varying
-    center[constant] = new.mean[constant[alive]]
-    return Scaling(center, spread, mean)
-
-
-def _scale_change(memory: Memory, model: Model, plan: Plan) -> float:
-    """How far means and standard deviations of features are from those in use; below 1 is fine."""
-    old, new = model.fitted.scaling, _measured_again(memory, model, plan)
-    v = old.varying
-    if not plan.scale or not v.any():
-        return 0.0
-    shift = np.abs(new.center - old.center)[v] / (SHIFT * old.spread[v])
-    ratio = new.spread[v] / old.spread[v]
-    return float(np.max([shift, ratio / STRETCH, 1 / (STRETCH * ratio)]))
