@@ -12,7 +12,7 @@ from hirank.kernels import Array, Kernel
 from hirank.solvers.fitted import Fitted
 from hirank.solvers.path import Stage
 
-FAR = 20.0
+FAR = 10.0
 """Interquartile ranges beyond the quartiles where values are wild."""
 
 
@@ -45,9 +45,14 @@ class Memory:
         return low, high
 
     def limited(self) -> Memory:
-        """With wild values brought to their limits: one of them would spoil the scale of all."""
+        """With wild values brought to their limits: one alone would stretch the kernel."""
         low, high = self.limits()
         return Memory(*(np.clip(a, low, high) for a in (self.rows, self.filled, self.guess)))
+
+    def typical(self) -> NDArray[np.float64]:
+        """The rows without wild values: one alone would spoil the scale of its feature."""
+        low, high = self.limits()
+        return np.where((self.rows < low) | (self.rows > high), np.nan, self.rows)
 
     def last(self, n: int) -> Memory:
         return Memory(self.rows[-n:], self.filled[-n:], self.guess[-n:])

@@ -62,7 +62,7 @@ def with_late_means(model: Model, memory: Memory) -> Model:
 def measured_again(memory: Memory, model: Model, plan: Plan) -> Scaling:
     """Scaling of the model's features on the window; as before for those that have gone quiet."""
     fitted = model.fitted
-    rows, old = memory.limited().rows[:, fitted.nonempty], fitted.scaling
+    rows, old = memory.typical()[:, fitted.nonempty], fitted.scaling
     center, spread, mean = old.center.copy(), old.spread.copy(), old.mean.copy()
     alive = (~np.isnan(rows)).sum(axis=0) > 0
     new = Scaling.measure(rows[:, alive], ~np.isnan(rows[:, alive]), scale=plan.scale)

@@ -171,7 +171,8 @@ class WindowStream:
         rows = self.memory.limited().rows
         observed = ~np.isnan(rows)
         nonempty = observed.sum(axis=0) > 0
-        scaling = Scaling.measure(rows[:, nonempty], observed[:, nonempty], scale=plan.scale)
+        typical = self.memory.typical()[:, nonempty]
+        scaling = Scaling.measure(typical, ~np.isnan(typical), scale=plan.scale)
         X, seen = scaled(rows, nonempty, scaling)
         usable = seen.any(axis=1)
         r = plan.components(int(usable.sum()))
@@ -225,8 +226,11 @@ class WindowStream:
         fitted = self.model.fitted
         if not fitted.settings:
             return replace(self, action="nothing varies")
-        tame = np.clip(self.memory.filled, self.model.low, self.model.high)
-        X, _ = scaled(tame, fitted.nonempty, fitted.scaling)
+        filled = self.memory.filled
+        wild = ((filled < self.model.low) | (filled > self.model.high)).sum(axis=1) > 0
+        if wild.all():
+            return replace(self, action="nothing but wild values")
+        X, _ = scaled(filled[~wild], fitted.nonempty, fitted.scaling)
         with Workers() as workers:
             D = refine(X, fitted.D, fitted.settings[-1], workers)
         settings = resettle(fitted.settings, self.model.stages, D)
@@ -256,7 +260,7 @@ class WindowStream:
         unit[kept] = (
             scaling.spread[scaling.varying]
             if plan.scale
-            else deviation(self.memory.limited().rows[:, kept])
+            else deviation(self.memory.typical()[:, kept])
         )
         low, high = self.memory.limits()
         model = Model(fitted, plan.stages[:end][thin], end, unit, means, low, high)
