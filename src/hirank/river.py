@@ -294,26 +294,14 @@ class Completer(base.MiniBatchTransformer):
             return rows
         stream = self.model._stream
         assert isinstance(stream, WindowStream)
-        means = _means(stream)
-        filled = np.where(np.isnan(rows), means, rows)
+        filled = np.where(np.isnan(rows), stream.means(), rows)
         if stream.model is not None:
-            told = ~np.isnan(rows[:, stream.model.columns]).all(axis=1)
+            told = stream.model.told(rows)
             late = np.isnan(stream.model.means)  # not part of the model yet
             if told.any():
                 done = stream.model.complete(rows[told])
                 filled[np.ix_(told, ~late)] = done[:, ~late]
         return filled
-
-
-def _means(stream: WindowStream) -> NDArray[np.float64]:
-    """Means of the features, m: those of the model, else of the rows that are held, else 0."""
-    means = np.full(stream.width, np.nan) if stream.model is None else stream.model.means.copy()
-    late = np.isnan(means)
-    if late.any():
-        held = np.concatenate([stream.memory.rows[:, late], stream.pending[:, late]])
-        count = np.maximum((~np.isnan(held)).sum(axis=0), 1)
-        means[late] = np.nansum(held, axis=0) / count
-    return means
 
 
 def _number(value: Any) -> float | None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from hirank import KFMC
+from hirank import KFMC, OnlineKFMC
 
 callback = pytest.importorskip("sklearn.callback", reason="needs scikit-learn 1.9 or later")
 
@@ -44,6 +44,23 @@ def test_a_callback_can_stop_the_fit(curved):
     model = KFMC(20, random_state=0).set_callbacks(Recorder(stop_at=5)).fit(curved.holes)
     assert model.n_iter_ == 5
     assert model.stop_reason_ == "Stopped by the callback at step 5."
+
+
+def test_every_batch_of_a_stream_is_a_task_and_the_last_may_come_early(stream):
+    quick = {"window": 60, "n_start": 40, "batch_size": 20, "max_iter": 5, "n_passes": 2}
+    recorder = Recorder()
+    model = OnlineKFMC(**quick, random_state=0).set_callbacks(recorder).fit(stream.holes[:100])
+    assert recorder.steps == model.n_iter_ == 9  # 40 + 3 x 20, then 5 x 20
+    model = OnlineKFMC(**quick, random_state=0).set_callbacks(Recorder(stop_at=2))
+    assert model.fit(stream.holes[:100]).n_iter_ == 2
+
+
+def test_every_pass_of_the_paper_is_a_task_and_the_last_may_come_early(stream):
+    recorder = Recorder(stop_at=2)
+    model = OnlineKFMC(5, mode="paper", n_passes=5, max_iter=5, random_state=0)
+    model.set_callbacks(recorder).fit(stream.holes[:30])
+    assert recorder.steps == 2
+    assert model.n_iter_ == 2 * 30
 
 
 def test_the_progress_bar_of_scikit_learn_works(curved, capsys):

@@ -1,5 +1,7 @@
 """Rows that are odd, empty, extreme or wrong, in the middle of a stream or at its start."""
 
+import warnings
+
 import numpy as np
 import pytest
 from saved_state import differences
@@ -219,3 +221,31 @@ def test_nothing_missing_gives_the_rows_back(new, stream):
     model = new()
     np.testing.assert_array_equal(model.partial_fit_transform(stream.truth), stream.truth)
     assert error_of(model, stream) < {"window": 0.05, "paper": 0.5}[model.mode]
+
+
+def test_transform_warns_of_a_row_without_values(new, stream):
+    model = new().partial_fit(stream.holes[:100])
+    row = np.full((1, 8), np.nan)
+    with pytest.warns(UserWarning, match="no observed entry to go by"):
+        model.transform(row)
+
+
+def test_learning_alone_says_nothing_of_fills(stream):
+    rows = np.column_stack([stream.holes[:60], np.ones(60)])
+    model = OnlineKFMC(**QUICK).partial_fit(rows)
+    silent = np.full((20, 9), np.nan)
+    silent[:, 8] = 1
+    model.partial_fit(silent)  # a warning would be an error here
+
+
+def test_no_value_makes_the_score_infinite(new, stream):
+    model = new().partial_fit(stream.holes[:100])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model.partial_fit(1e200 * stream.holes[100:120])
+    assert np.isfinite(model.recent_error_)
+
+
+def test_passes_of_the_paper_are_told(stream, capsys):
+    OnlineKFMC(5, mode="paper", n_passes=3, max_iter=5, verbose=1).fit(stream.holes[:30])
+    assert capsys.readouterr().err.count("pass ") == 3

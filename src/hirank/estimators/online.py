@@ -20,6 +20,7 @@ from hirank.estimators.callbacks import CallbackSupportMixin, SklearnBridge, wit
 from hirank.estimators.online_parameters import check_online, plan_of
 from hirank.estimators.parameters import components_of, is_missing
 from hirank.kernels import Array, Kernel
+from hirank.solvers.fitted import warn_blank
 from hirank.solvers.loop import Progress
 from hirank.streams.paper import SampleStream
 from hirank.streams.plan import Plan
@@ -471,7 +472,7 @@ class OnlineKFMC(CallbackSupportMixin, OneToOneFeatureMixin, TransformerMixin, B
         stream = self._empty(rows.shape[1]) if stream is None else stream
         plan = plan_of(self)
         filled = rows.copy()
-        held = np.zeros(len(rows), bool)
+        held, untold = np.zeros((2, len(rows)), bool)
         known = ~np.isnan(rows).all(axis=1)
         if not known.all():
             warn_user(
@@ -482,6 +483,8 @@ class OnlineKFMC(CallbackSupportMixin, OneToOneFeatureMixin, TransformerMixin, B
         while len(todo):
             now, todo = np.split(todo, [max(1, stream.needs(plan))])
             held[now] = stream.model is None
+            if answer and stream.model is not None:
+                untold[now] = ~stream.model.told(rows[now])
             # Empty rows in between count as well, whichever call they came in.
             stream = replace(stream, samples=seen + int(now[-1]) + 1 - len(now))
             before = stream.batches
@@ -492,6 +495,8 @@ class OnlineKFMC(CallbackSupportMixin, OneToOneFeatureMixin, TransformerMixin, B
                 self._tell(stream)
         stream = replace(stream, samples=seen + len(rows))
         if answer:
+            if untold.any():
+                warn_blank(untold)
             if held.any() and stream.model is not None:
                 filled[held] = stream.model.complete(rows[held])
             elif held.any():
@@ -518,33 +523,53 @@ class OnlineKFMC(CallbackSupportMixin, OneToOneFeatureMixin, TransformerMixin, B
         components_of(self, len(used))  # an error if there are more components than rows
         plan, stream = plan_of(self), self._empty(rows.shape[1])
         if isinstance(stream, SampleStream):
-            stream, done = stream.over_table(used, plan)
+            stream, done = self._over_table(stream, used, plan, X)
             filled = np.full(rows.shape, np.nan)
             filled[known] = done
             self._settle(replace(stream, samples=plan.passes * len(rows)), columns)
             return table, rows, self._with_means(filled, self._stream)
         bridge = SklearnBridge(self, X, plan.passes * (len(used) // plan.batch_size + 1))
         for _ in range(plan.passes):
-            stream = self._fed(stream, used, plan, bridge)
+            stream, stopped = self._fed(stream, used, plan, bridge)
+            if stopped:
+                break
         self._settle(replace(stream, samples=plan.passes * len(rows)), columns)
         bridge.close()
         return table, rows, None
 
+    def _over_table(
+        self, stream: SampleStream, rows: NDArray[np.float64], plan: Plan, source: Any
+    ) -> tuple[SampleStream, NDArray[np.float64]]:
+        """The stream after all passes over rows, n x m, and the rows completed."""
+        bridge = SklearnBridge(self, source, plan.passes)
+
+        def stop(number: int) -> bool:
+            if self.verbose:
+                sys.stderr.write(f"[{type(self).__name__}] pass {number} of {plan.passes}\n")
+            return bridge(Progress(number, 0, np.nan, 0.0))
+
+        result = stream.over_table(rows, plan, stop)
+        bridge.close()
+        return result
+
     def _fed(
         self, stream: WindowStream, rows: NDArray[np.float64], plan: Plan, bridge: SklearnBridge
-    ) -> WindowStream:
-        """The stream after all rows, n x m, also those that do not fill a batch."""
-        while len(rows):
+    ) -> tuple[WindowStream, bool]:
+        """The stream after all rows, n x m, also those that do not fill a batch.
+
+        And whether a callback has ended it before.
+        """
+        stopped = False
+        while len(rows) and not stopped:
             now, rows = np.split(rows, [stream.needs(plan)])
             stream, _ = stream.take(now, plan)
             if not len(stream.pending):
                 self._tell(stream)
-            if bridge(Progress(stream.batches, 0, stream.scores.recent, 0.0)):
-                break
+            stopped = bridge(Progress(stream.batches, 0, stream.scores.recent, 0.0))
         if len(stream.pending):
             stream = stream.learn(plan)
             self._tell(stream)
-        return stream
+        return stream, stopped
 
     def _tell(self, stream: Stream) -> None:
         routine = stream.action in ("refined", "learned", "nothing varies")
@@ -555,21 +580,19 @@ class OnlineKFMC(CallbackSupportMixin, OneToOneFeatureMixin, TransformerMixin, B
             )
 
     def _complete(self, rows: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Fill rows, n x m; a warning if some have nothing to go by."""
         model = self._stream.model
         assert model is not None
+        told = model.told(rows)
+        if not told.all():
+            warn_blank(~told)
         return model.complete(rows)
 
     def _with_means(self, filled: NDArray[np.float64], stream: Stream) -> NDArray[np.float64]:
         """Means where nothing better is known; 0 for features without any value."""
         if not np.isnan(filled).any():
             return filled
-        if stream.model is not None:
-            means = np.nan_to_num(stream.model.means)
-        else:
-            known = ~np.isnan(stream.pending)
-            count = np.maximum(known.sum(axis=0), 1)
-            means = np.where(known, stream.pending, 0).sum(axis=0) / count
-        return np.where(np.isnan(filled), means, filled)
+        return np.where(np.isnan(filled), stream.means(), filled)
 
     def _output(
         self, table: Array, rows: NDArray[np.float64], filled: NDArray[np.float64]

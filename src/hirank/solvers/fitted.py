@@ -26,8 +26,11 @@ class Fitted:
     settings: tuple[Setting, ...]  # of the stages of the fit
     rounds: int = ROUNDS  # evaluations per stage for new samples
 
-    def complete(self, X: Array, observed: NDArray[np.bool_]) -> Array:
-        """Fill samples, n x m -> n x k. Observed entries come back as they are."""
+    def complete(self, X: Array, observed: NDArray[np.bool_], *, quiet: bool = False) -> Array:
+        """Fill samples, n x m -> n x k. Observed entries come back as they are.
+
+        Samples without a value to go by get the means, with a warning unless `quiet`.
+        """
         X, observed = X[:, self.nonempty], observed[:, self.nonempty]
         scaled = self.scaling.forward(np.where(observed, X, 0).astype(np.float64))
         seen = observed[:, self.scaling.varying]
@@ -39,7 +42,7 @@ class Fitted:
                     scaled[todo], seen[todo], self.D, self.settings, workers, rounds=self.rounds
                 )
         filled = self.scaling.backward(scaled)
-        fill_blank(filled, blank, self.scaling)
+        fill_blank(filled, blank, self.scaling, quiet=quiet)
         return np.where(observed, X, filled.astype(X.dtype))
 
     def coordinates(self, X: Array) -> NDArray[np.float64]:
@@ -54,11 +57,19 @@ class Fitted:
         return self.scaling.backward(self.D)
 
 
-def fill_blank(filled: Array, blank: NDArray[np.bool_], scaling: Scaling) -> None:
+def fill_blank(
+    filled: Array, blank: NDArray[np.bool_], scaling: Scaling, *, quiet: bool = False
+) -> None:
     """Write the feature means over samples that nothing is known of, and warn."""
     if not blank.any() or not scaling.varying.any():
         return
     filled[blank] = scaling.mean
+    if not quiet:
+        warn_blank(blank)
+
+
+def warn_blank(blank: NDArray[np.bool_]) -> None:
+    """Tell which of n samples were filled with means."""
     rows = np.flatnonzero(blank)
     shown = ", ".join(map(str, rows[:5])) + (", ..." if len(rows) > 5 else "")
     warn_user(

@@ -107,15 +107,27 @@ class Model:
         low, high = wider(self.low, count, -np.inf), wider(self.high, count, np.inf)
         return replace(self, fitted=fitted, unit=unit, means=means, low=low, high=high)
 
+    def told(self, rows: Array) -> NDArray[np.bool_]:
+        """Which rows, n x m, have a value to go by."""
+        known = ~np.isnan(rows[:, self.columns])
+        return (known.sum(axis=1) > 0) | (len(self.columns) == 0)
+
     def complete(self, rows: Array) -> NDArray[np.float64]:
         """Fill rows, n x m, NaN = missing; 0 where a feature was never seen."""
         observed = ~np.isnan(rows)
         filled = np.where(observed, rows, np.nan_to_num(self.means)).astype(np.float64)
         tame = np.clip(rows, self.low, self.high)
         kept = self.fitted.nonempty
-        done = self.fitted.complete(tame, observed)
+        done = self.fitted.complete(tame, observed, quiet=True)
         filled[:, kept] = np.where(observed[:, kept], filled[:, kept], done)
         return filled
+
+
+def column_means(rows: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Of known values, n x m -> m; 0 without any."""
+    known = ~np.isnan(rows)
+    total: NDArray[np.float64] = np.where(known, rows, 0).sum(axis=0)
+    return total / np.maximum(known.sum(axis=0), 1)
 
 
 def wider(array: NDArray[Any], count: int, value: float) -> NDArray[Any]:

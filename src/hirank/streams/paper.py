@@ -5,6 +5,7 @@ Scaling and bandwidth are settled on the first rows and stay; all else is Algori
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -16,6 +17,7 @@ from hirank.model.workers import Workers
 from hirank.solvers.paper_stream import PaperStream, falling_betas, paper_pass
 from hirank.solvers.path import Setting
 from hirank.solvers.samples import paper_samples
+from hirank.streams.memory import column_means
 from hirank.streams.plan import Plan
 from hirank.streams.scores import Scores, hide_few
 from hirank.warn import warn_user
@@ -54,6 +56,11 @@ class PaperModel:
     def dictionary(self) -> NDArray[np.float64]:
         """In the units of the data, r x m."""
         return self.raw(self.D, np.full((len(self.D), len(self.nonempty)), np.nan))
+
+    def told(self, rows: Array) -> NDArray[np.bool_]:
+        """Which rows, n x m, have a value to go by."""
+        seen = self.scaled(rows)[1]
+        return (seen.sum(axis=1) > 0) | (seen.shape[1] == 0)
 
     def scaled(self, rows: Array) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
         """Rows, n x m, NaN = missing, in units of the model, n x v, 0 where missing."""
@@ -105,6 +112,10 @@ class SampleStream:
     def empty(cls, width: int, seed: int) -> SampleStream:
         return cls(width, seed, np.zeros((0, width)))
 
+    def means(self) -> NDArray[np.float64]:
+        """Of the features, m: those of the model, else of the rows that are held, else 0."""
+        return column_means(self.pending) if self.model is None else self.model.means
+
     def needs(self, plan: Plan) -> int:
         """Rows that are best given together."""
         if self.model is None:
@@ -136,9 +147,12 @@ class SampleStream:
         return stream._pass(len(stream.pending), plan)[0]
 
     def over_table(
-        self, rows: NDArray[np.float64], plan: Plan
+        self, rows: NDArray[np.float64], plan: Plan, stop: Callable[[int], bool]
     ) -> tuple[SampleStream, NDArray[np.float64]]:
-        """All passes over a table, n x m: the stream after them, and the table completed."""
+        """All passes over a table, n x m: the stream after them, and the table completed.
+
+        `stop` is told the number of each pass that is done; a true answer makes it the last.
+        """
         stream = self._begin(rows, plan)
         model = stream.model
         assert model is not None
@@ -146,11 +160,13 @@ class SampleStream:
         if not X.shape[1]:
             return replace(stream, samples=len(rows), batches=1), model.raw(X, rows)
         Z, state = np.zeros((len(X), len(model.D))), model.stream
-        for beta in _betas(plan):
-            setting = replace(model.setting, beta=beta)
+        for number, beta in enumerate(_betas(plan), start=1):
+            setting = replace(model.setting, beta=float(beta))
             X, Z, state = _paper_pass(X, seen, Z, state.restart(), setting, plan)
+            if stop(number):
+                break
         model = replace(model, stream=state, setting=setting)
-        batches = plan.passes * -(-len(X) // plan.batch_size)
+        batches = number * -(-len(X) // plan.batch_size)
         return replace(stream, model=model, samples=len(rows), batches=batches), model.raw(X, rows)
 
     def _begin(self, rows: NDArray[np.float64], plan: Plan) -> SampleStream:

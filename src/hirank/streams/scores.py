@@ -28,6 +28,8 @@ JUMP = 2.0
 """Times the usual level: something has changed."""
 POOR = 0.4
 """Median error as large as when filling with the mean, in standard deviations."""
+WORST = 1e9
+"""Largest error that is kept, so that no wild value makes sums overflow."""
 NEGLIGIBLE = 1e-3
 """Median error below which nothing is worth a reaction."""
 LINES = 1000
@@ -56,6 +58,7 @@ class Scores:
         """With the absolute errors of a batch that ends at row number `samples`."""
         if not len(errors):
             return self
+        errors = np.fmin(errors, WORST)
         line = np.array([(samples, np.sqrt(np.mean(np.square(errors))), len(errors))], HISTORY)
         history = self.history if len(self.history) < LINES else _halved(self.history)
         return Scores(

@@ -27,7 +27,7 @@ from hirank.solvers.loop import Result, nothing_to_learn
 from hirank.solvers.path import resettle
 from hirank.solvers.table import Task, complete_table, walk
 from hirank.solvers.update import grown, refine, renewed
-from hirank.streams.memory import Memory, Model, wider
+from hirank.streams.memory import Memory, Model, column_means, wider
 from hirank.streams.plan import Plan
 from hirank.streams.rescale import (
     came_alive,
@@ -55,8 +55,6 @@ FEWER_STEPS = 3
 BROKEN = 5.0
 """Times the change of scale that calls for a walk: points of the dictionary are then so far off
 that no step brings them back."""
-WORST = 1e9
-"""Largest error that is kept, in standard deviations."""
 
 
 @dataclass(frozen=True)
@@ -92,6 +90,12 @@ class WindowStream:
             memory=self.memory.widened(count),
             model=None if self.model is None else self.model.widened(count),
         )
+
+    def means(self) -> NDArray[np.float64]:
+        """Of the features, m: those of the model, else of the rows that are held, else 0."""
+        means = np.full(self.width, np.nan) if self.model is None else self.model.means
+        held = np.concatenate([self.memory.rows, self.pending])
+        return np.where(np.isnan(means), column_means(held), means)
 
     def needs(self, plan: Plan) -> int:
         """Rows still to come before something is learned."""
@@ -295,5 +299,5 @@ def _arrive(
     filled = model.complete(np.where(hidden, np.nan, rows))
     guess = np.where(hidden, filled, np.nan)
     with np.errstate(over="ignore"):
-        errors = np.minimum(np.abs(filled - rows) / model.unit, WORST)[hidden]
+        errors = (np.abs(filled - rows) / model.unit)[hidden]
     return Memory(rows, np.where(np.isnan(rows), filled, rows), guess), errors
