@@ -5,12 +5,12 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Any
 
-from hirank.solvers.loop import Progress
+from hirank.solvers.record import Progress
 
 __all__ = ["CallbackSupportMixin", "SklearnBridge", "reporter", "with_callbacks"]
 
 if TYPE_CHECKING:
-    from hirank.solvers.loop import Callback
+    from hirank.solvers.record import Callback
 
 try:  # scikit-learn 1.9 and later
     from sklearn.callback import CallbackSupportMixin, with_callbacks

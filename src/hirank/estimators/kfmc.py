@@ -1,22 +1,16 @@
-"""KFMC as a scikit-learn estimator: checking, scaling and bookkeeping; no mathematics."""
+"""KFMC as a scikit-learn estimator: its parameters, in terms of the solvers; no mathematics."""
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
-from sklearn.impute import MissingIndicator
 from sklearn.utils import check_array, check_random_state
-from sklearn.utils.validation import _check_feature_names_in, check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
-from hirank.estimators.callbacks import (
-    CallbackSupportMixin,
-    SklearnBridge,
-    reporter,
-    with_callbacks,
-)
+from hirank.estimators.imputer import Imputer
 from hirank.estimators.parameters import (
     check_parameters,
     components_of,
@@ -28,13 +22,15 @@ from hirank.kernels import Array, Kernel
 from hirank.model.scaling import Scaling
 from hirank.model.workers import Workers
 from hirank.solvers.features import complete_features
-from hirank.solvers.fitted import Fitted, fill_blank
-from hirank.solvers.loop import Options, Progress, Result, nothing_to_learn
+from hirank.solvers.fitted import Dictionary
+from hirank.solvers.loop import Options, Result, nothing_to_learn
 from hirank.solvers.path import resettle
+from hirank.solvers.record import Callback
 from hirank.solvers.table import Task, complete_table, complete_table_as_paper
 
 
-class KFMC(CallbackSupportMixin, OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
+@dataclass(eq=False, repr=False)
+class KFMC(Imputer):
     """Imputation of tables with nonlinear structure by kernelized factorization.
 
     The samples (rows) are taken to lie near a curved surface, or several, or many subspaces. The
@@ -125,89 +121,18 @@ class KFMC(CallbackSupportMixin, OneToOneFeatureMixin, TransformerMixin, BaseEst
     True
     """
 
-    def __init__(
-        self,
-        n_components: int | str = "auto",
-        *,
-        kernel: str | Kernel = "rbf",
-        bandwidth: str | float = "path",
-        degree: int = 2,
-        offset: float = 1.0,
-        alpha: float = 0.0,
-        beta: float | None = None,
-        solver: str = "lbfgs",
-        scale: bool = True,
-        max_iter: int = 250,
-        tol: float = 1e-3,
-        missing_values: float = np.nan,
-        add_indicator: bool = False,
-        keep_empty_features: bool = False,
-        random_state: int | np.random.RandomState | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.n_components = n_components
-        self.kernel = kernel
-        self.bandwidth = bandwidth
-        self.degree = degree
-        self.offset = offset
-        self.alpha = alpha
-        self.beta = beta
-        self.solver = solver
-        self.scale = scale
-        self.max_iter = max_iter
-        self.tol = tol
-        self.missing_values = missing_values
-        self.add_indicator = add_indicator
-        self.keep_empty_features = keep_empty_features
-        self.random_state = random_state
-        self.verbose = verbose
-
-    @with_callbacks  # type: ignore[untyped-decorator]
-    def fit(self, X: Any, y: object = None) -> KFMC:
-        """Learn the dictionary from a table.
-
-        Parameters
-        ----------
-        X : array-like, n_samples x n_features
-            With missing entries or without.
-        y : ignored
-
-        Returns
-        -------
-        self
-        """
-        self._fit(X)
-        return self
-
-    @with_callbacks  # type: ignore[untyped-decorator]
-    def fit_transform(self, X: Any, y: object = None, **params: Any) -> Any:
-        """Learn the dictionary and return the table that was completed in doing so.
-
-        Parameters
-        ----------
-        X : array-like, n_samples x n_features
-        y, **params : ignored
-
-        Returns
-        -------
-        X : array, n_samples x n_features_out
-        """
-        return self._output(*self._fit(X))
-
-    def transform(self, X: Any) -> Any:
-        """Complete samples with the fitted dictionary, each on its own.
-
-        Parameters
-        ----------
-        X : array-like, n_samples x n_features
-
-        Returns
-        -------
-        X : array, n_samples x n_features_out
-        """
-        check_is_fitted(self)
-        table, observed = self._checked(X, reset=False)
-        return self._output(table, observed, self._fitted.complete(table, observed))
+    n_components: int | str = "auto"
+    _: KW_ONLY
+    kernel: str | Kernel = "rbf"
+    bandwidth: str | float = "path"
+    degree: int = 2
+    offset: float = 1.0
+    alpha: float = 0.0
+    beta: float | None = None
+    solver: str = "lbfgs"
+    max_iter: int = 250
+    tol: float = 1e-3
+    random_state: int | np.random.RandomState | None = None
 
     def complete_features(self, X: Any, features: Any) -> Array:
         """Complete columns that were not there at fit time, from where their samples lie.
@@ -236,115 +161,37 @@ class KFMC(CallbackSupportMixin, OneToOneFeatureMixin, TransformerMixin, BaseEst
         if not seen.any(axis=0).all():
             empty = np.flatnonzero(~seen.any(axis=0)).tolist()
             raise ValueError(f"New features {empty} have no observed entry: drop them.")
-        V = self._fitted.coordinates(self._fitted.complete(table, observed))
+        filled = self._complete(table, observed).astype(np.float64)
+        assert isinstance(self._rows, Dictionary)
+        V = self._rows.coordinates(self._scaling.forward(filled))
         scaling = Scaling.measure(new, seen, scale=True)
         scaled = scaling.forward(np.where(seen, new, 0).astype(np.float64))
         completed = complete_features(scaled, seen[:, scaling.varying], V)
         return np.where(seen, new, scaling.backward(completed).astype(new.dtype))
 
-    def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
-        """Names of the columns of the output.
-
-        Parameters
-        ----------
-        input_features : array-like of str, optional
-
-        Returns
-        -------
-        names : array of str
-        """
-        check_is_fitted(self)
-        names = _check_feature_names_in(self, input_features)
-        kept = names if self.keep_empty_features else names[self._fitted.nonempty]
-        if self._indicator is None:
-            return kept
-        return np.concatenate([kept, self._indicator.get_feature_names_out(names)])
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
-        return tags
-
-    def _fit(self, X: Any) -> tuple[Array, NDArray[np.bool_], Array]:
-        """Learn, and return the table, what was observed in it, and its kept features filled."""
+    def _check_parameters(self) -> None:
         check_parameters(self)
-        table, observed = self._checked(X, reset=True)
-        nonempty = observed.sum(axis=0) > 0
-        if not nonempty.any():
-            raise ValueError(
-                "X has no observed entry: there is nothing to learn from. "
-                f"Check that missing_values={self.missing_values!r} is what you mean."
-            )
-        kept, seen = table[:, nonempty], observed[:, nonempty]
-        scaling = Scaling.measure(kept, seen, scale=self.scale)
-        blank = seen[:, scaling.varying].sum(axis=1) == 0
-        scaled = scaling.forward(np.where(seen, kept, 0).astype(np.float64))
-        if scaling.varying.any():
-            result = self._solve(scaled[~blank], seen[~blank][:, scaling.varying], X)
-            scaled[~blank] = result.X
-        else:
-            result = nothing_to_learn(scaled, components_of(self, len(scaled)))
-        settings = resettle(result.settings, stages_of(self), result.D)
-        self._fitted = Fitted(nonempty, scaling, result.D, settings)
-        self._indicator = self._fit_indicator(observed)
-        self.has_values_ = nonempty
-        self.dictionary_ = self._fitted.dictionary()
-        self.n_components_ = len(result.D)
-        self.kernel_ = result.settings[-1].kernel if result.settings else kernel_of(self)
-        self.objective_ = result.objective
-        self.n_iter_ = result.n_iter
-        self.stop_reason_ = result.stop_reason
-        self.trace_ = result.trace
-        filled = scaling.backward(scaled)
-        fill_blank(filled, blank, scaling)
-        return table, observed, np.where(seen, kept, filled.astype(kept.dtype))
 
-    def _solve(self, X: Array, observed: NDArray[np.bool_], source: Any) -> Result:
-        """Run the solver on scaled samples, n x v, each with an observed entry."""
-        stages = stages_of(self)
-        bridge = SklearnBridge(self, source, (len(stages) + 1) * self.max_iter)
-        report = reporter(type(self).__name__, self.verbose)
+    def _most_steps(self) -> int:
+        return (len(stages_of(self)) + 1) * self.max_iter
 
-        def callback(line: Progress) -> bool:
-            if report is not None:
-                report(line)
-            return bridge(line)
-
+    def _learn(
+        self, X: Array, observed: NDArray[np.bool_], callback: Callback
+    ) -> tuple[Result, Dictionary]:
+        stages, r = stages_of(self), components_of(self, len(X))
         options = Options(self.alpha, self.max_iter, self.tol, callback)
-        task = Task(X, observed, components_of(self, len(X)), kernel_of(self), stages, options)
+        task = Task(X, observed, r, kernel_of(self), stages, options)
         rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31))
-        with Workers() as workers:
-            if self.solver == "newton":
-                result = complete_table_as_paper(task, rng)
-            else:
+        if not X.shape[1]:
+            result = nothing_to_learn(X, r)
+        elif self.solver == "newton":
+            result = complete_table_as_paper(task, rng)
+        else:
+            with Workers() as workers:
                 result = complete_table(task, workers, rng)
-        bridge.close()
-        return result
+        return result, Dictionary(result.D, resettle(result.settings, stages, result.D))
 
-    def _checked(self, X: Any, *, reset: bool) -> tuple[Array, NDArray[np.bool_]]:
-        """The table as floats, and which of its entries are known."""
-        table = validate_data(
-            self,
-            X,
-            reset=reset,
-            dtype=(np.float64, np.float32),
-            ensure_all_finite="allow-nan",
-        )
-        return table, ~is_missing(table, self.missing_values)
-
-    def _fit_indicator(self, observed: NDArray[np.bool_]) -> MissingIndicator | None:
-        if not self.add_indicator:
-            return None
-        return MissingIndicator(error_on_new=False).fit(np.where(observed, 0, np.nan))
-
-    def _output(self, table: Array, observed: NDArray[np.bool_], filled: Array) -> Array:
-        """Put kept features, n x k, in the shape that the user asked for."""
-        if self.keep_empty_features:
-            full = np.where(observed, table, 0).astype(table.dtype)
-            full[:, self._fitted.nonempty] = filled
-            filled = full
-        if self._indicator is None:
-            return filled
-        flags = self._indicator.transform(np.where(observed, 0, np.nan))
-        return np.hstack([filled, flags.astype(filled.dtype)])
+    def _publish(self, outcome: Result) -> None:
+        self.dictionary_ = self._scaling.backward(outcome.D)
+        self.n_components_ = len(outcome.D)
+        self.kernel_ = outcome.settings[-1].kernel if outcome.settings else kernel_of(self)

@@ -21,7 +21,7 @@ from hirank.estimators.parameters import components_of, is_missing
 from hirank.estimators.stream_view import Stream, StreamView
 from hirank.kernels import Array, Kernel
 from hirank.solvers.fitted import warn_blank
-from hirank.solvers.loop import Progress
+from hirank.solvers.record import Progress
 from hirank.streams.paper import SampleStream
 from hirank.streams.plan import Plan
 from hirank.streams.window import WindowStream

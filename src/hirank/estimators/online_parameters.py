@@ -8,6 +8,7 @@ from hirank.estimators.parameters import (
     check_choice,
     check_common,
     check_count,
+    check_missing_values,
     check_number,
     components_of,
     kernel_of,
@@ -35,6 +36,7 @@ PAPER_STEPS, PAPER_TOL = 50, 1e-5
 def check_online(model: Any) -> None:
     """Raise if an argument of OnlineKFMC is wrong, and say what to give instead."""
     check_common(model)
+    check_missing_values(model.missing_values)
     check_choice("mode", model.mode, ("window", "paper"))
     check_choice("self_score", model.self_score, ("react", "watch", "off"))
     for name in ("window", "n_start", "n_passes"):

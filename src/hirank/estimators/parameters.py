@@ -37,11 +37,6 @@ def check_common(model: Any) -> None:
     if model.beta is not None:
         check_number("beta", model.beta, above=0)
     check_number("alpha", model.alpha, least=0)
-    if not isinstance(model.missing_values, Real):
-        raise ValueError(
-            f"missing_values must be a number or NaN; got {model.missing_values!r}. "
-            "None and nulls of data frames count as NaN."
-        )
     kernel_of(model)  # checks degree and offset
 
 
@@ -73,6 +68,15 @@ def components_of(model: Any, n: int) -> int:
             f"Use at most {n}, or n_components='auto'."
         )
     return r
+
+
+def check_missing_values(value: Any) -> None:
+    """Raise if `value` can't stand for a missing entry."""
+    if not isinstance(value, Real):
+        raise ValueError(
+            f"missing_values must be a number or NaN; got {value!r}. "
+            "None and nulls of data frames count as NaN."
+        )
 
 
 def check_choice(name: str, value: Any, choices: Iterable[str]) -> None:

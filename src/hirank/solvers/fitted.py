@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,9 +17,36 @@ from hirank.solvers.samples import ROUNDS, complete_samples
 from hirank.warn import warn_user
 
 
+class RowModel(Protocol):
+    """What has been learned, as far as completing scaled rows needs it."""
+
+    def complete(self, X: Array, observed: NDArray[np.bool_]) -> Array:
+        """Fill rows, n x v, each on its own; every row has an observed and a missing entry."""
+        ...
+
+
+@dataclass(frozen=True)
+class Dictionary:
+    """Rows completed such that, seen through the kernel, they lie close to a dictionary's span."""
+
+    D: NDArray[np.float64]  # r x v
+    settings: tuple[Setting, ...]  # of the stages of the fit
+    rounds: int = ROUNDS  # evaluations per stage for new samples
+
+    def complete(self, X: Array, observed: NDArray[np.bool_]) -> Array:
+        with Workers() as workers:
+            return complete_samples(X, observed, self.D, self.settings, workers, rounds=self.rounds)
+
+    def coordinates(self, X: Array) -> NDArray[np.float64]:
+        """Completed rows in coordinates of the dictionary's span, n x v -> n x r."""
+        if not self.settings:  # no feature varies
+            return np.zeros((len(X), len(self.D)))
+        return coordinates(X, self.settings[-1].basis(self.D))
+
+
 @dataclass(frozen=True)
 class Fitted:
-    """Everything that completing a sample needs. Nothing here changes after the fit."""
+    """A dictionary with the features it is for. Nothing here changes after the fit."""
 
     nonempty: NDArray[np.bool_]  # which of the m input features had an observed entry: k of them
     scaling: Scaling  # of those k; v of them vary
@@ -27,34 +55,37 @@ class Fitted:
     rounds: int = ROUNDS  # evaluations per stage for new samples
 
     def complete(self, X: Array, observed: NDArray[np.bool_], *, quiet: bool = False) -> Array:
-        """Fill samples, n x m -> n x k. Observed entries come back as they are.
-
-        Samples without a value to go by get the means, with a warning unless `quiet`.
-        """
-        X, observed = X[:, self.nonempty], observed[:, self.nonempty]
-        scaled = self.scaling.forward(np.where(observed, X, 0).astype(np.float64))
-        seen = observed[:, self.scaling.varying]
-        blank = seen.sum(axis=1) == 0
-        todo = ~seen.all(axis=1) & ~blank
-        if todo.any():
-            with Workers() as workers:
-                scaled[todo] = complete_samples(
-                    scaled[todo], seen[todo], self.D, self.settings, workers, rounds=self.rounds
-                )
-        filled = self.scaling.backward(scaled)
-        fill_blank(filled, blank, self.scaling, quiet=quiet)
-        return np.where(observed, X, filled.astype(X.dtype))
-
-    def coordinates(self, X: Array) -> NDArray[np.float64]:
-        """Completed samples in coordinates of the dictionary's span, n x k -> n x r."""
-        scaled = self.scaling.forward(X.astype(np.float64))
-        if not self.settings:  # no feature varies
-            return np.zeros((len(X), len(self.D)))
-        return coordinates(scaled, self.settings[-1].basis(self.D))
+        """Fill samples, n x m -> n x k, as `complete_rows`."""
+        rows = Dictionary(self.D, self.settings, self.rounds)
+        kept = self.nonempty
+        return complete_rows(rows, X[:, kept], observed[:, kept], self.scaling, quiet=quiet)
 
     def dictionary(self) -> NDArray[np.float64]:
         """The dictionary in the units of the data, r x k."""
         return self.scaling.backward(self.D)
+
+
+def complete_rows(
+    rows: RowModel,
+    X: Array,
+    observed: NDArray[np.bool_],
+    scaling: Scaling,
+    *,
+    quiet: bool = False,
+) -> Array:
+    """Fill rows in the units of the data, n x k. Observed entries come back as they are.
+
+    Rows without a value to go by get the means, with a warning unless `quiet`.
+    """
+    scaled = scaling.forward(np.where(observed, X, 0).astype(np.float64))
+    seen = observed[:, scaling.varying]
+    blank = seen.sum(axis=1) == 0
+    todo = ~seen.all(axis=1) & ~blank
+    if todo.any():
+        scaled[todo] = rows.complete(scaled[todo], seen[todo])
+    filled = scaling.backward(scaled)
+    fill_blank(filled, blank, scaling, quiet=quiet)
+    return np.where(observed, X, filled.astype(X.dtype))
 
 
 def fill_blank(

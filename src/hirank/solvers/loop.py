@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from time import perf_counter
 from typing import NamedTuple, Protocol, TypeVar
 
 import numpy as np
@@ -19,28 +18,12 @@ from numpy.typing import NDArray
 from hirank.kernels import Array, Kernel
 from hirank.model.objective import codes
 from hirank.solvers.path import Setting, Stage, settle
+from hirank.solvers.record import TRACE, Callback, Recorder
 
 WINDOW = 10
 """Steps over which progress is judged."""
 PATIENCE = 25
 """Steps in a row with an objective above the first one that count as divergence."""
-
-
-class Progress(NamedTuple):
-    """One line of the trace."""
-
-    step: int
-    stage: int
-    objective: float
-    seconds: float
-
-
-TRACE = np.dtype(
-    [("step", np.int64), ("stage", np.int64), ("objective", np.float64), ("seconds", np.float64)]
-)
-
-Callback = Callable[[Progress], bool | None]
-"""Called after each step; a true answer ends the optimization."""
 
 
 @dataclass(frozen=True)
@@ -116,15 +99,14 @@ def run(
     with the best state so far. `after` is a walk that this one continues: steps, stages and
     seconds are counted on from it.
     """
-    lines = [] if after is None else [Progress(*line) for line in after.trace.tolist()]
-    began = perf_counter() - (lines[-1].seconds if lines else 0.0)
-    first = lines[-1].stage + 1 if lines else 0
+    record = Recorder(options.callback, None if after is None else after.trace)
+    first = record.stages
     settings: list[Setting] = []
     for number, stage in enumerate(stages):
         setting = settle(stage, kernel, X, D, options.alpha)
         settings.append(setting)
         state = solver.init(setting, X, D)
-        state, end = _walk(solver, state, first + number, began, lines, options)
+        state, end = _walk(solver, state, first + number, record, options)
         X, D = state.X(), state.D()
         onward = None if end.final else (X, D)
         if onward is not None and between is not None:
@@ -137,9 +119,9 @@ def run(
         D=D,
         settings=tuple(settings),
         objective=state.objective,
-        n_iter=len(lines),
+        n_iter=record.steps,
         stop_reason=end.reason,
-        trace=np.array(lines, dtype=TRACE),
+        trace=record.trace,
         stopped_by_callback=end.by_callback,
     )
 
@@ -154,11 +136,10 @@ def _walk(
     solver: Solver[S],
     state: S,
     stage: int,
-    began: float,
-    lines: list[Progress],
+    record: Recorder,
     options: Options,
 ) -> tuple[S, _End]:
-    """The steps of one stage; adds a line to `lines` for each."""
+    """The steps of one stage; each is recorded."""
     best = state
     history = [state.objective]
     if not np.isfinite(state.objective):
@@ -170,23 +151,22 @@ def _walk(
         history.append(state.objective)
         if state.objective < best.objective:
             best = state
-        step = len(lines) + 1
-        lines.append(Progress(step, stage, state.objective, perf_counter() - began))
+        asked_to_stop = record(state.objective, stage)
         if _diverged(history):
             return best, _End(
-                f"Diverged: the objective left its course at step {step}. The best point before "
-                "that was returned. Try solver='lbfgs' or a larger beta.",
+                f"Diverged: the objective left its course at step {record.steps}. The best point "
+                "before that was returned. Try solver='lbfgs' or a larger beta.",
                 final=True,
             )
-        if options.callback is not None and options.callback(lines[-1]):
-            return best, _End(f"Stopped by the callback at step {step}.", True, by_callback=True)
+        if asked_to_stop:
+            return best, _End(record.stopped(), True, by_callback=True)
         if _settled(history, options.tol):
             return state, _End(
                 f"Converged: the objective fell by less than tol={options.tol:g} of itself over "
-                f"the last {WINDOW} of {step} steps."
+                f"the last {WINDOW} of {record.steps} steps."
             )
     return state, _End(
-        f"Reached max_iter={options.max_iter} steps in the last stage, {len(lines)} in all. If "
+        f"Reached max_iter={options.max_iter} steps in the last stage, {record.steps} in all. If "
         "the objective in trace_ is still falling, a larger max_iter may help."
     )
 
