@@ -102,7 +102,9 @@ class Imputer(CallbackSupportMixin, OneToOneFeatureMixin, TransformerMixin, Base
         """
 
     def _publish(self, outcome: Any) -> None:
-        """Set what else a subclass tells of its fit; all else is set by then."""
+        """Set what else there is to tell of a fit; the attributes of all imputers are set."""
+        for name, value in outcome.details.items():
+            setattr(self, f"{name}_", value)
 
     def _most_steps(self) -> int:
         """As many steps as a fit may take, for progress."""

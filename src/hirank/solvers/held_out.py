@@ -19,13 +19,16 @@ PATIENCE = 2
 """The path ends after this many hopeless stages in a row."""
 
 
-def hide(observed: NDArray[np.bool_], rng: np.random.Generator) -> NDArray[np.bool_]:
+def hide(
+    observed: NDArray[np.bool_], rng: np.random.Generator, *, if_complete: bool = False
+) -> NDArray[np.bool_]:
     """Entries to hide, n x m, at random; every row and column keeps two observed entries.
 
-    None if nothing is missing, since then nothing is to be filled, or if there are too few.
+    None if there are too few, or if nothing is missing, since then nothing is to be filled (unless
+    `if_complete`).
     """
     hidden = np.zeros(observed.shape, bool)
-    if observed.all():
+    if observed.all() and not if_complete:
         return hidden
     order = rng.permutation(np.flatnonzero(observed))[: int(PART * observed.sum())]
     hidden.ravel()[order] = True

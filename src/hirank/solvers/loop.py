@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from hirank.kernels import Array, Kernel
 from hirank.model.objective import codes
 from hirank.solvers.path import Setting, Stage, settle
-from hirank.solvers.record import TRACE, Callback, Recorder
+from hirank.solvers.record import NOTHING, TRACE, Callback, Recorder
 
 WINDOW = 10
 """Steps over which progress is judged."""
@@ -165,10 +165,7 @@ def _walk(
                 f"Converged: the objective fell by less than tol={options.tol:g} of itself over "
                 f"the last {WINDOW} of {record.steps} steps."
             )
-    return state, _End(
-        f"Reached max_iter={options.max_iter} steps in the last stage, {record.steps} in all. If "
-        "the objective in trace_ is still falling, a larger max_iter may help."
-    )
+    return state, _End(record.exhausted(options.max_iter))
 
 
 def _settled(history: list[float], tol: float) -> bool:
@@ -192,6 +189,6 @@ def nothing_to_learn(X: Array, n_components: int) -> Result:
         settings=(),
         objective=0.0,
         n_iter=0,
-        stop_reason="Nothing to learn: no feature varies.",
+        stop_reason=NOTHING,
         trace=np.zeros(0, TRACE),
     )

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from time import perf_counter
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +28,18 @@ Callback = Callable[[Progress], bool | None]
 """Called after each step; a true answer ends the optimization."""
 
 
+@dataclass(frozen=True)
+class Completed:
+    """A table as completed, and how it came to be."""
+
+    X: NDArray[np.float64]  # n x m
+    objective: float
+    n_iter: int
+    stop_reason: str
+    trace: NDArray[np.void]  # columns step, stage, objective, seconds
+    details: dict[str, Any]  # what else a method tells of its fit, by name
+
+
 class Recorder:
     """The lines of a trace, one per step. `after` is a trace that this one continues."""
 
@@ -36,12 +49,14 @@ class Recorder:
         self.callback = callback
         self.lines = [] if after is None else [Progress(*line) for line in after.tolist()]
         self.began = perf_counter() - (self.lines[-1].seconds if self.lines else 0.0)
+        self.over = False  # whether the callback has asked to stop
 
     def __call__(self, objective: float, stage: int = 0) -> bool:
         """Record a step; true if the callback asks to stop."""
         line = Progress(self.steps + 1, stage, float(objective), perf_counter() - self.began)
         self.lines.append(line)
-        return self.callback is not None and bool(self.callback(line))
+        self.over = self.callback is not None and bool(self.callback(line))
+        return self.over
 
     @property
     def steps(self) -> int:
@@ -57,6 +72,26 @@ class Recorder:
         """All lines; columns step, stage, objective, seconds."""
         return np.array(self.lines, dtype=TRACE)
 
+    def finish(self, X: NDArray[np.float64], stop_reason: str, **details: Any) -> Completed:
+        """The table that the last step led to, n x m, with all that was recorded."""
+        objective = self.lines[-1].objective if self.lines else 0.0
+        return Completed(X, objective, self.steps, stop_reason, self.trace, details)
+
     def stopped(self) -> str:
         """The reason to give when the callback has ended the optimization."""
         return f"Stopped by the callback at step {self.steps}."
+
+    def converged(self, tol: float, what: str) -> str:
+        """The reason to give when `what` changed by less than `tol`."""
+        return f"Converged: {what} changed by less than tol={tol:g} at step {self.steps}."
+
+    def exhausted(self, max_iter: int) -> str:
+        """The reason to give when there were no steps left."""
+        return (
+            f"Reached max_iter={max_iter} steps, {self.steps} in all. If the objective in trace_ "
+            "is still falling, a larger max_iter may help."
+        )
+
+
+NOTHING = "Nothing to learn: no feature varies."
+"""The reason to give when there was no work."""

@@ -1,0 +1,7 @@
+"""The systems that the paper compares with, on the interface of :class:`hirank.KFMC`."""
+
+from hirank.baselines.lrf import LRF
+from hirank.baselines.nnm import NNM
+from hirank.baselines.soft_impute import SoftImpute
+
+__all__ = ["LRF", "NNM", "SoftImpute"]

@@ -1,0 +1,95 @@
+"""Rows completed from a linear subspace: what the low-rank methods share."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hirank.estimators.imputer import Imputer
+from hirank.kernels import Array
+
+CHUNK = 4_000_000
+"""Numbers in the largest intermediate array."""
+
+
+@dataclass(frozen=True)
+class Subspace:
+    """x ~ c B with codes c by ridge regression on the observed entries of x."""
+
+    basis: NDArray[np.float64]  # B, r x m
+    ridge: float
+
+    def complete(self, X: Array, observed: NDArray[np.bool_]) -> Array:
+        return np.where(observed, X, self.codes(X, observed) @ self.basis)
+
+    def codes(self, X: Array, observed: NDArray[np.bool_]) -> NDArray[np.float64]:
+        """Codes of rows, n x m -> n x r, each from matrices of its own: no row sees another."""
+        B, (r, m) = self.basis, self.basis.shape
+        codes = np.zeros((len(X), r))
+        size = max(1, CHUNK // max(1, r * m))
+        for start in range(0, len(X), size):
+            part = slice(start, start + size)
+            seen = np.where(observed[part, None, :], B, 0)
+            gram = seen @ B.T + self.ridge * np.eye(r)
+            right = seen @ np.where(observed[part], X[part], 0)[:, :, None]
+            codes[part] = np.linalg.solve(gram, right)[:, :, 0]
+        return codes
+
+
+def ridge_codes(
+    X: Array, observed: NDArray[np.bool_], basis: Array, ridge: float
+) -> NDArray[np.float64]:
+    """The same codes by large matrix products, n x r; entries of X not observed must be 0."""
+    r, m = basis.shape
+    outer = (basis[:, None, :] * basis[None, :, :]).reshape(r * r, m)
+    codes = np.zeros((len(X), r))
+    size = max(1, CHUNK // max(1, r * r))
+    for start in range(0, len(X), size):
+        part = slice(start, start + size)
+        gram = (observed[part].astype(np.float64) @ outer.T).reshape(-1, r, r)
+        right = X[part] @ basis.T
+        codes[part] = np.linalg.solve(gram + ridge * np.eye(r), right[:, :, None])[:, :, 0]
+    return codes
+
+
+def filled_codes(X: Array, basis: Array, ridge: float) -> NDArray[np.float64]:
+    """Ridge codes of complete rows, n x m -> n x r."""
+    gram = basis @ basis.T + ridge * np.eye(len(basis))
+    return np.linalg.solve(gram, basis @ X.T).T
+
+
+@dataclass(eq=False, repr=False)
+class LinearImputer(Imputer):
+    """An imputer that completes new rows from a subspace."""
+
+    def _publish(self, outcome: Any) -> None:
+        super()._publish(outcome)
+        assert isinstance(self._rows, Subspace)
+        basis, spread = self._rows.basis, self._scaling.spread
+        self.components_ = np.zeros((len(basis), len(spread)))
+        self.components_[:, spread > 0] = basis * spread[spread > 0]
+
+
+def basis_of(X: Array) -> NDArray[np.float64]:
+    """Right singular vectors of X, n x m -> r x m, each times the root of its singular value.
+
+    Directions of less than a millionth of the largest are taken for rounding.
+    """
+    _, s, Qt = np.linalg.svd(X, full_matrices=False)
+    keep = s > 1e-6 * s[0] if s[0] > 0 else np.arange(len(s)) < 1
+    return np.sqrt(s[keep, None]) * Qt[keep]
+
+
+def rank_of(rank: int, shape: tuple[int, ...]) -> int:
+    """The rank, if a table of this shape, n x m, allows it."""
+    most = min(shape)
+    if rank > most:
+        raise ValueError(
+            f"rank={rank} is more than the table allows: it has {shape[0]} samples with a value "
+            f"(n_samples={shape[0]}) and {shape[1]} features that vary. Use at most {most}, or "
+            "rank='auto' where there is one."
+        )
+    return rank

@@ -1,0 +1,127 @@
+"""What holds for every baseline: scikit-learn's checks, and the conventions of KFMC."""
+
+import pickle
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.impute import SimpleImputer
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from hirank.baselines import LRF, NNM, SoftImpute
+from hirank.metrics import missing_relative_error
+
+BASELINES = [LRF(), NNM(), SoftImpute()]
+QUICK = [LRF(4), NNM(), SoftImpute(0.02)]
+
+every = pytest.mark.parametrize("model", QUICK, ids=lambda model: type(model).__name__)
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
+@parametrize_with_checks(BASELINES)
+def test_scikit_learn(estimator, check):
+    check(estimator)
+
+
+def seeded(model, seed=0):
+    model = clone(model)
+    return model.set_params(random_state=seed) if "random_state" in model.get_params() else model
+
+
+@every
+def test_observed_entries_come_back_and_holes_are_filled_better_than_by_means(model, curved):
+    filled = seeded(model).fit_transform(curved.holes)
+    assert (filled[curved.observed] == curved.truth[curved.observed]).all()
+    means = SimpleImputer().fit_transform(curved.holes)
+    error = missing_relative_error(filled, curved.truth, curved.observed)
+    assert error < 0.9 * missing_relative_error(means, curved.truth, curved.observed)
+
+
+@every
+def test_a_new_row_is_completed_on_its_own_and_better_than_by_means(model, curved):
+    fitted = seeded(model).fit(curved.holes[::2])
+    holes, truth, observed = curved.holes[1::2], curved.truth[1::2], curved.observed[1::2]
+    together = fitted.transform(holes)
+    for i in range(0, len(holes), 9):
+        np.testing.assert_allclose(fitted.transform(holes[i : i + 1])[0], together[i], atol=1e-8)
+    means = SimpleImputer().fit(curved.holes[::2]).transform(holes)
+    error = missing_relative_error(together, truth, observed)
+    assert error < 0.9 * missing_relative_error(means, truth, observed)
+    again = pickle.loads(pickle.dumps(fitted))
+    assert (again.transform(holes) == together).all()
+
+
+@every
+def test_the_fit_is_told_of_and_repeats(model, curved):
+    first = seeded(model).fit(curved.holes)
+    assert first.trace_.dtype.names == ("step", "stage", "objective", "seconds")
+    assert len(first.trace_) == first.n_iter_ >= 1
+    assert first.objective_ == first.trace_["objective"][-1]
+    assert first.stop_reason_.endswith(".")
+    second = seeded(model).fit(curved.holes)
+    assert (first.transform(curved.holes) == second.transform(curved.holes)).all()
+
+
+@every
+def test_verbose_writes_to_standard_error(model, curved, capsys):
+    seeded(model).set_params(verbose=2).fit(curved.holes)
+    out = capsys.readouterr()
+    assert type(model).__name__ in out.err
+    assert not out.out
+
+
+@every
+def test_a_callback_can_stop_the_fit(model, curved):
+    pytest.importorskip("sklearn.callback", reason="needs scikit-learn 1.9 or later")
+
+    class StopAtTwo:
+        steps = 0
+
+        def setup(self, estimator, context): ...
+
+        def on_fit_task_begin(self, estimator, context): ...
+
+        def on_fit_task_end(self, estimator, context):
+            self.steps += context.task_name == "step"
+            return self.steps == 2
+
+        def teardown(self, estimator, context): ...
+
+    stopped = seeded(model).set_callbacks(StopAtTwo()).fit(curved.holes)
+    assert stopped.n_iter_ == 2
+    assert stopped.stop_reason_ == "Stopped by the callback at step 2."
+    assert np.isfinite(stopped.transform(curved.holes)).all()
+
+
+@every
+def test_rows_and_columns_without_values(model, curved):
+    holes = curved.holes.copy()
+    holes[3], holes[:, 5] = np.nan, np.nan
+    with pytest.warns(UserWarning, match="1 sample"):
+        filled = seeded(model).fit_transform(holes)
+    assert filled.shape == (len(holes), holes.shape[1] - 1)
+    np.testing.assert_allclose(filled[3], np.nanmean(np.delete(holes, 5, axis=1), axis=0))
+
+
+@every
+@pytest.mark.parametrize("scale", [True, False])
+def test_features_that_do_not_vary_are_known(model, scale, curved):
+    holes = np.column_stack([curved.holes, np.where(curved.observed[:, 0], 7.0, np.nan)])
+    filled = seeded(model).set_params(scale=scale).fit_transform(holes)
+    assert (filled[:, -1] == 7).all()
+    constant = np.where(curved.observed[:, :2], 3.0, np.nan)
+    assert (seeded(model).fit_transform(constant[constant[:, 0] == 3]) == 3).all()
+
+
+@every
+def test_a_table_without_values_is_an_error(model):
+    with pytest.raises(ValueError, match="no observed entry"):
+        seeded(model).fit(np.full((5, 3), np.nan))
+
+
+@every
+def test_single_precision_comes_back_as_it_came(model, curved):
+    holes = curved.holes.astype(np.float32)
+    filled = seeded(model).fit_transform(holes)
+    assert filled.dtype == np.float32
+    assert (filled[curved.observed] == holes[curved.observed]).all()
