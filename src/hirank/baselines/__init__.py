@@ -1,7 +1,9 @@
 """The systems that the paper compares with, on the interface of :class:`hirank.KFMC`."""
 
+from hirank.baselines.grouse import GROUSE
 from hirank.baselines.lrf import LRF
 from hirank.baselines.nnm import NNM
+from hirank.baselines.online_lrf import OnlineLRF
 from hirank.baselines.soft_impute import SoftImpute
 
-__all__ = ["LRF", "NNM", "SoftImpute"]
+__all__ = ["GROUSE", "LRF", "NNM", "OnlineLRF", "SoftImpute"]

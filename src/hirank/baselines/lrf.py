@@ -131,10 +131,19 @@ class Factors(NamedTuple):
     V: Array  # r x m
 
     def orthogonal(self) -> NDArray[np.float64]:
-        """V in coordinates in which its rows, and the columns of U, are orthogonal."""
+        """V in coordinates in which its rows and the columns of U are orthogonal, and as long."""
+        s, Qt = self._singular()
+        return np.sqrt(s) * Qt
+
+    def standard(self) -> NDArray[np.float64]:
+        """V in coordinates in which the columns of U are orthogonal, with mean square 1."""
+        s, Qt = self._singular()
+        return s / np.sqrt(len(self.U)) * Qt
+
+    def _singular(self) -> tuple[Array, Array]:
         _, s, Qt = np.linalg.svd(self.U @ self.V, full_matrices=False)
         r = len(self.V)
-        return np.sqrt(s[:r, None]) * Qt[:r]
+        return s[:r, None], Qt[:r]
 
 
 class Alternation:
@@ -227,6 +236,22 @@ def choose(
             break
     assert best is not None
     return best
+
+
+def first_subspace(
+    X: Array, observed: NDArray[np.bool_], rank: int | str, rng: np.random.Generator
+) -> tuple[NDArray[np.float64], float]:
+    """Where an online method may start: V, r x m, for codes of variance 1, from a few rows, n x m.
+
+    And the variance of what V leaves unexplained, judged by hidden entries. Entries of X that are
+    not observed must be 0.
+    """
+    r = None if rank == "auto" else rank_of(int(rank), X.shape)
+    if not X.any():
+        return np.eye(r or 1, X.shape[1]), UNJUDGED
+    choice = choose(X, observed, r, None, rng, Recorder())
+    noise = UNJUDGED if np.isnan(choice.error) else np.pi / 2 * choice.error**2  # if normal
+    return choice.factors.standard(), noise
 
 
 def _best_ridge(

@@ -193,7 +193,7 @@ class Imputer(CallbackSupportMixin, OneToOneFeatureMixin, TransformerMixin, Base
                 f"Check that missing_values={self.missing_values!r} is what you mean."
             )
         kept, seen = table[:, nonempty], observed[:, nonempty]
-        scaling = Scaling.measure(kept, seen, scale=self.scale)
+        scaling = self._measure(kept, seen)
         scaled = scaling.forward(np.where(seen, kept, 0).astype(np.float64))
         known = seen[:, scaling.varying]
         blank = known.sum(axis=1) == 0
@@ -225,6 +225,10 @@ class Imputer(CallbackSupportMixin, OneToOneFeatureMixin, TransformerMixin, Base
         learned = self._learn(X, observed, callback)
         bridge.close()
         return learned
+
+    def _measure(self, X: Array, observed: NDArray[np.bool_]) -> Scaling:
+        """How the kept features, n x k, are scaled."""
+        return Scaling.measure(X, observed, scale=self.scale)
 
     def _complete(self, table: Array, observed: NDArray[np.bool_]) -> Array:
         """Fill new samples, n x n_features_in_ -> n x kept features."""

@@ -1,0 +1,132 @@
+"""GROUSE: a subspace that turns towards every row."""
+
+from __future__ import annotations
+
+from dataclasses import KW_ONLY, dataclass, replace
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hirank.baselines.lrf import first_subspace
+from hirank.baselines.online import OnlineImputer
+from hirank.estimators.parameters import check_count, check_number
+from hirank.kernels import Array
+
+
+@dataclass(eq=False, repr=False)
+class GROUSE(OnlineImputer):
+    """Rows completed from a linear subspace that is tracked on the Grassmannian.
+
+    Grassmannian rank-one update subspace estimation (Balzano, Nowak and Recht 2010): for every row
+    the subspace turns along the geodesic that reduces the misfit of the row's observed entries.
+
+    Parameters
+    ----------
+    rank : int or "auto", default="auto"
+        Dimension of the subspace, at most the features. ``"auto"`` takes the rank that
+        :class:`hirank.baselines.LRF` chooses for the first rows.
+    step : float, default=0.3
+        Share of the greedy angle, at which the subspace would fit the row. 1 is fastest; less
+        averages over rows, as noise needs.
+    cut : float, default=0.03
+        Directions that the observed entries of a row see with less than this share of their length
+        are left out of its codes; 0 is plain GROUSE.
+    n_start : int, default=200
+        Rows that a model is started from; ``partial_fit`` holds rows until there are so many.
+    n_passes : int, default=20
+        Most passes of ``fit`` over its table, in random order.
+    tol : float, default=1e-4
+        Passes end when the misfit changes by less than this fraction in one.
+    memory : float, optional
+        Rows after which ``partial_fit`` forgets the units of the features (to 1/e). By default they
+        stay. How fast the subspace forgets is up to `step`.
+    random_state : int, RandomState or None, default=None
+        Chooses the order of the passes.
+    scale, missing_values, add_indicator, keep_empty_features, verbose
+        As in :class:`hirank.KFMC`.
+
+    Attributes
+    ----------
+    components_ : array, rank x n_features_kept
+        A basis of the subspace, in the units of the data, without the mean.
+    n_samples_seen_ : int
+    objective_, n_iter_, stop_reason_, trace_, has_values_, n_features_in_, feature_names_in_
+        As in :class:`hirank.KFMC`, after ``fit``. The objective is the squared misfit of all
+        observed entries as they came in the last pass.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from hirank.baselines import GROUSE
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(400, 2)) @ rng.normal(size=(2, 8))
+    >>> holes = np.where(rng.random(X.shape) < 0.2, np.nan, X)
+    >>> model = GROUSE(rank=2, scale=False, random_state=0).partial_fit(holes[:300])
+    >>> filled = model.partial_fit_transform(holes[300:])
+    >>> bool(np.abs(filled - X[300:]).mean() < 0.01)
+    True
+    """
+
+    rank: int | str = "auto"
+    step: float = 0.3
+    _: KW_ONLY
+    cut: float = 0.03
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        if self.rank != "auto":
+            check_count("rank (if not 'auto')", self.rank)
+        check_number("step", self.step, above=0)
+        check_number("cut", self.cut, least=0)
+
+    def _start(
+        self, X: Array, observed: NDArray[np.bool_], rng: np.random.Generator
+    ) -> TurningSubspace:
+        V, _ = first_subspace(X, observed, self.rank, rng)
+        return TurningSubspace(np.linalg.qr(V.T)[0], self.step, self.cut)
+
+    @property
+    def components_(self) -> NDArray[np.float64]:
+        self._check_started()
+        assert isinstance(self._rows, TurningSubspace)
+        return self._rows.U.T * self._scaling.spread
+
+
+@dataclass(frozen=True)
+class TurningSubspace:
+    """The span of the columns of U."""
+
+    U: NDArray[np.float64]  # m x r, orthonormal
+    step: float
+    cut: float
+
+    def complete(self, X: Array, observed: NDArray[np.bool_]) -> Array:
+        codes = np.array([_codes(self.U, x, o, self.cut) for x, o in zip(X, observed, strict=True)])
+        return np.where(observed, X, codes @ self.U.T)
+
+    def after(self, X: Array, observed: NDArray[np.bool_], keep: float) -> tuple[Self, float]:
+        """One geodesic step for each row; `keep` has no part in it."""
+        U, misfit = self.U.copy(), 0.0
+        for x, o in zip(X, observed, strict=True):
+            w = _codes(U, x, o, self.cut)
+            projection = U @ w
+            residual = np.where(o, x - projection, 0)
+            p, r = np.linalg.norm(projection), np.linalg.norm(residual)
+            misfit += float(r**2)
+            if min(p, r) <= 1e-14 * np.linalg.norm(x):
+                continue
+            angle = self.step * np.arctan(r / p)
+            turn = (np.cos(angle) - 1) * projection / p + np.sin(angle) * residual / r
+            U += np.outer(turn, w / p)
+        # Thousands of turns drift from orthogonal.
+        return replace(self, U=np.linalg.qr(U)[0]), misfit
+
+    def rescaled(self, ratio: Array) -> Self:
+        return replace(self, U=np.linalg.qr(self.U * ratio[:, None])[0])
+
+
+def _codes(U: Array, x: Array, observed: NDArray[np.bool_], cut: float) -> Array:
+    """Least squares codes, r, of the observed entries of x, m."""
+    rcond = max(cut, 1e-10)
+    return np.linalg.lstsq(U[observed], x[observed], rcond=rcond)[0]

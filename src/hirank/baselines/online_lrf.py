@@ -1,0 +1,172 @@
+"""Online low-rank factorization: least squares that never looks back."""
+
+from __future__ import annotations
+
+from dataclasses import KW_ONLY, dataclass, replace
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hirank.baselines.lrf import first_subspace
+from hirank.baselines.online import OnlineImputer
+from hirank.baselines.subspace import Subspace
+from hirank.estimators.parameters import check_count, check_number
+from hirank.kernels import Array
+
+BATCH = 10
+"""Rows whose codes are found with one and the same basis."""
+
+LEAST_RIDGE = 1e-8
+"""So that matrices keep their digits."""
+
+
+@dataclass(eq=False, repr=False)
+class OnlineLRF(OnlineImputer):
+    """Rows completed from a linear factorization that follows them by recursive least squares.
+
+    X ~ Z D: the codes Z of rows by ridge regression on their observed entries; for every feature,
+    the column of D by least squares on all rows seen so far, from sums that old rows may fade out
+    of. The sums count how uncertain the codes are, and codes are kept at unit covariance, so that
+    the ridge means the same throughout. Close kin of PETRELS (Chi, Eldar and Calderbank 2013) and
+    of the paper's OL-LRF.
+
+    Parameters
+    ----------
+    rank : int or "auto", default="auto"
+        At most the features. ``"auto"`` takes the rank that :class:`hirank.baselines.LRF` chooses
+        for the first rows.
+    ridge : float or "auto", default="auto"
+        Weight of the size of the codes: the variance of noise, in units of the scaled features.
+        ``"auto"`` hides a few entries of the first rows and takes the variance of what the first
+        factors leave unexplained there.
+    n_start : int, default=200
+        Rows that a model is started from; ``partial_fit`` holds rows until there are so many.
+    n_passes : int, default=20
+        Most passes of ``fit`` over its table, in random order.
+    tol : float, default=1e-4
+        Passes end when the misfit changes by less than this fraction in one.
+    memory : float, optional
+        Rows after which ``partial_fit`` forgets (to 1/e). By default nothing is forgotten.
+    random_state : int, RandomState or None, default=None
+        Chooses the order of the passes.
+    scale, missing_values, add_indicator, keep_empty_features, verbose
+        As in :class:`hirank.KFMC`.
+
+    Attributes
+    ----------
+    components_ : array, rank x n_features_kept
+        D, in the units of the data.
+    ridge_ : float
+    n_samples_seen_ : int
+    objective_, n_iter_, stop_reason_, trace_, has_values_, n_features_in_, feature_names_in_
+        As in :class:`hirank.KFMC`, after ``fit``. The objective is the squared misfit of all
+        observed entries as they came in the last pass.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from hirank.baselines import OnlineLRF
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(400, 2)) @ rng.normal(size=(2, 8))
+    >>> holes = np.where(rng.random(X.shape) < 0.2, np.nan, X)
+    >>> model = OnlineLRF(rank=2, ridge=1e-6, scale=False, random_state=0)
+    >>> filled = model.partial_fit(holes[:300]).partial_fit_transform(holes[300:])
+    >>> bool(np.abs(filled - X[300:]).mean() < 0.01)
+    True
+    """
+
+    rank: int | str = "auto"
+    ridge: float | str = "auto"
+    _: KW_ONLY
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        if self.rank != "auto":
+            check_count("rank (if not 'auto')", self.rank)
+        if self.ridge != "auto":
+            check_number("ridge (if not 'auto')", self.ridge, above=0)
+
+    def _start(self, X: Array, observed: NDArray[np.bool_], rng: np.random.Generator) -> Regression:
+        D, noise = first_subspace(X, observed, self.rank, rng)
+        ridge = max(noise, LEAST_RIDGE) if self.ridge == "auto" else float(self.ridge)
+        return Regression.of(D, ridge)
+
+    @property
+    def components_(self) -> NDArray[np.float64]:
+        self._check_started()
+        assert isinstance(self._rows, Regression)
+        return self._rows.D * self._scaling.spread
+
+    @property
+    def ridge_(self) -> float:
+        self._check_started()
+        assert isinstance(self._rows, Regression)
+        return self._rows.ridge
+
+
+@dataclass(frozen=True)
+class Regression:
+    """X ~ Z D, and the sums over rows from which D follows."""
+
+    D: NDArray[np.float64]  # r x m
+    ridge: float
+    grams: NDArray[np.float64]  # sums of z z' over rows with feature j observed, m x r x r
+    products: NDArray[np.float64]  # sums of x_j z, m x r
+    second: NDArray[np.float64]  # sum of z z' over all rows, r x r
+    count: float  # rows in that
+
+    @classmethod
+    def of(cls, D: NDArray[np.float64], ridge: float) -> Self:
+        """A model that has seen no rows."""
+        r, m = D.shape
+        sums = np.zeros((m, r, r)), np.zeros((m, r)), np.zeros((r, r))
+        return cls(D, ridge, *sums, 0.0)
+
+    def complete(self, X: Array, observed: NDArray[np.bool_]) -> Array:
+        return Subspace(self.D, self.ridge).complete(X, observed)
+
+    def after(self, X: Array, observed: NDArray[np.bool_], keep: float) -> tuple[Self, float]:
+        model, misfit = self, 0.0
+        for start in range(0, len(X), BATCH):
+            part = slice(start, start + BATCH)
+            model, more = model._after_batch(X[part], observed[part], keep)
+            misfit += more
+        return model, misfit
+
+    def _after_batch(
+        self, X: Array, observed: NDArray[np.bool_], keep: float
+    ) -> tuple[Self, float]:
+        r, m = self.D.shape
+        fading = keep ** np.arange(len(X) - 1, -1, -1.0)
+        seen = np.where(observed[:, None, :], self.D, 0)
+        covariance = np.linalg.inv(seen @ self.D.T / self.ridge + np.eye(r))
+        Z = (covariance @ (seen @ X[:, :, None]))[:, :, 0] / self.ridge
+        misfit = float(np.sum(np.where(observed, X - Z @ self.D, 0) ** 2))
+        moments = (Z[:, :, None] * Z[:, None, :] + covariance) * fading[:, None, None]
+        past = keep ** len(X)
+        new = (observed.T.astype(np.float64) @ moments.reshape(len(X), -1)).reshape(m, r, r)
+        grams = past * self.grams + new
+        products = past * self.products + X.T @ (Z * fading[:, None])
+        second = past * self.second + moments.sum(axis=0)
+        count = past * self.count + float(fading.sum())
+        D = np.linalg.solve(grams + self.ridge * np.eye(r), products[:, :, None])[:, :, 0].T
+        return replace(
+            self, D=D, grams=grams, products=products, second=second, count=count
+        )._unit_codes(), misfit
+
+    def _unit_codes(self) -> Self:
+        """The same model with codes of unit covariance."""
+        r = len(self.D)
+        L = np.linalg.cholesky(self.second / self.count + 1e-9 * np.eye(r))
+        inverse = np.linalg.inv(L)
+        return replace(
+            self,
+            D=L.T @ self.D,
+            grams=inverse @ self.grams @ inverse.T,
+            products=self.products @ inverse.T,
+            second=inverse @ self.second @ inverse.T,
+        )
+
+    def rescaled(self, ratio: Array) -> Self:
+        return replace(self, D=self.D * ratio, products=self.products * ratio[:, None])

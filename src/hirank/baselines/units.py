@@ -1,0 +1,56 @@
+"""Center and spread of the features of a stream, which forget."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hirank.kernels import Array
+from hirank.model.scaling import Scaling
+
+Numbers = NDArray[np.float64]
+
+
+def lasting(X: Array, observed: NDArray[np.bool_], *, scale: bool) -> Scaling:
+    """The scaling of X, n x m, in which every feature varies.
+
+    One that has not done so yet may later: its spread is taken for 1.
+    """
+    scaling = Scaling.measure(X, observed, scale=scale)
+    return replace(scaling, spread=np.where(scaling.varying, scaling.spread, 1.0))
+
+
+@dataclass(frozen=True)
+class Units:
+    """Sums over rows, per feature, of 1, x - origin and its square, in which old rows fade."""
+
+    origin: Numbers  # m; so that large values do not hide a small spread
+    sums: Numbers  # 3 x m
+    scale: bool
+    scaling: Scaling
+
+    @classmethod
+    def of(cls, scaling: Scaling, weight: float, *, scale: bool) -> Units:
+        """Units that begin with a scaling, as if measured on so many rows."""
+        origin, m = scaling.mean, len(scaling.mean)
+        spread = scaling.spread if scale else np.zeros(m)
+        sums = weight * np.stack([np.ones(m), np.zeros(m), spread**2])
+        return cls(origin, sums, scale, scaling)
+
+    def after(self, rows: Numbers, keep: float) -> Units:
+        """The units after rows with NaN in their holes, n x m; each fades those before by keep."""
+        fading = keep ** np.arange(len(rows) - 1, -1, -1.0)
+        known, values = ~np.isnan(rows), np.nan_to_num(rows - self.origin)
+        new = np.stack([fading @ known, fading @ values, fading @ values**2])
+        sums = keep ** len(rows) * self.sums + new
+        mean = sums[1] / np.maximum(sums[0], np.finfo(float).tiny)
+        variance = sums[2] / np.maximum(sums[0], np.finfo(float).tiny) - mean**2
+        center = self.origin + mean
+        if not self.scale:
+            return replace(self, sums=sums, scaling=replace(self.scaling, mean=center))
+        # A spread in the last digits is rounding: then the one before stands.
+        fine = variance > 1e-12 * np.maximum(mean**2, self.scaling.spread**2)
+        spread = np.where(fine, np.sqrt(np.maximum(variance, 0)), self.scaling.spread)
+        return replace(self, sums=sums, scaling=Scaling(center, spread, center))

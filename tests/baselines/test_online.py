@@ -1,0 +1,159 @@
+"""The online baselines: streams of rows, passes over tables."""
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+
+from hirank.baselines import GROUSE, OnlineLRF
+from hirank.metrics import missing_relative_error
+
+EXACT = [GROUSE(3, scale=False), OnlineLRF(3, 1e-8, scale=False)]
+every = pytest.mark.parametrize(
+    "model", [m.set_params(random_state=0) for m in EXACT], ids=lambda m: type(m).__name__
+)
+
+
+@pytest.fixture(scope="module")
+def low_rank():
+    """Rows of rank 3, 400 x 15, with 9 observed entries in each."""
+    rng = np.random.default_rng(0)
+    truth = rng.normal(size=(400, 3)) @ rng.normal(size=(3, 15))
+    return truth, rng.random(truth.shape).argsort(axis=1) < 9
+
+
+def holes_of(table):
+    return np.where(table[1], table[0], np.nan)
+
+
+@every
+def test_a_low_rank_stream_is_recovered_exactly(model, low_rank):
+    truth, observed = low_rank
+    holes = holes_of(low_rank)
+    assert missing_relative_error(clone(model).fit_transform(holes), truth, observed) < 1e-3
+    stream = clone(model).partial_fit(holes)
+    for _ in range(5):
+        stream.partial_fit(holes)
+    filled = stream.partial_fit_transform(holes)
+    assert missing_relative_error(filled, truth, observed) < 1e-3
+
+
+@every
+def test_a_high_rank_stream_is_not(model, curved):
+    model = clone(model).set_params(rank=6, scale=True)
+    filled = model.fit_transform(curved.holes)
+    assert missing_relative_error(filled, curved.truth, curved.observed) > 0.1
+
+
+@every
+def test_cuts_of_a_stream_do_not_matter_beyond_rounding(model, low_rank):
+    holes = holes_of(low_rank)
+    whole = clone(model).partial_fit(holes)
+    parts = clone(model)
+    for start in range(0, 400, 40):
+        parts.partial_fit(holes[start : start + 40])
+    assert parts.n_samples_seen_ == whole.n_samples_seen_ == 400
+    np.testing.assert_allclose(parts.transform(holes), whole.transform(holes), atol=1e-6)
+
+
+@every
+def test_a_subspace_that_changes_is_followed(model, low_rank):
+    truth, observed = low_rank
+    other = np.random.default_rng(1).normal(size=(15, 15)) * 3
+    after = truth @ other
+    stream = clone(model).set_params(memory=100.0, scale=True)
+    stream.partial_fit(holes_of(low_rank))
+    stream.partial_fit(np.where(observed, after, np.nan))
+    filled = stream.partial_fit_transform(np.where(observed, after, np.nan))
+    assert missing_relative_error(filled, after, observed) < 0.2
+
+
+@every
+def test_units_that_change_are_followed(model, low_rank):
+    """The same rows in other units, far away: forgetting makes up for it, remembering can't."""
+    truth, observed = low_rank
+    moved = 50 * truth + 1000
+    errors = {}
+    for memory in (None, 60.0):
+        stream = clone(model).set_params(memory=memory, scale=True, rank=4)
+        stream.partial_fit(holes_of(low_rank))
+        stream.partial_fit(np.where(observed, moved, np.nan))
+        stream.partial_fit(np.where(observed, moved, np.nan))
+        filled = stream.transform(np.where(observed, moved, np.nan))
+        errors[memory] = missing_relative_error(filled - 1000, 50 * truth, observed)
+    assert errors[60.0] < 0.1
+
+
+@every
+def test_rows_are_held_until_there_are_enough(model, low_rank):
+    holes = holes_of(low_rank)
+    stream = clone(model).set_params(n_start=100).partial_fit(holes[:60])
+    with pytest.raises(NotFittedError, match=r"60 rows.*n_start=100"):
+        stream.transform(holes)
+    with pytest.raises(NotFittedError, match="61 rows"):
+        stream.partial_fit_transform(holes[60:61])
+    filled = stream.partial_fit_transform(holes[61:150])
+    assert filled.shape == (89, 15)
+    assert np.isfinite(filled).all()
+    assert stream.n_samples_seen_ == 150
+
+
+@every
+def test_features_and_rows_without_values(model, low_rank):
+    holes = holes_of(low_rank)
+    holes[5], holes[:, 2] = np.nan, np.nan
+    stream = clone(model)
+    with pytest.warns(UserWarning, match=r"Features \[2\] have no value in the first 200 rows"):
+        stream.partial_fit(holes[:250])
+    holes[300] = np.nan
+    with pytest.warns(UserWarning, match="1 sample"):
+        assert stream.partial_fit_transform(holes[250:]).shape == (150, 14)
+    with pytest.raises(ValueError, match="no observed entry"):
+        clone(model).partial_fit(np.full((200, 3), np.nan))
+    with pytest.raises(ValueError, match=r"No feature varies.*larger n_start"):
+        clone(model).partial_fit(np.full((200, 3), 4.0))
+
+
+@every
+def test_a_feature_that_begins_to_vary_is_learned(model, low_rank):
+    truth, observed = low_rank
+    late = truth.copy()
+    late[:250, 4] = 2.0
+    stream = clone(model).set_params(memory=80.0, scale=True, rank=4)
+    stream.partial_fit(np.where(observed, late, np.nan))
+    for _ in range(3):
+        stream.partial_fit(np.where(observed, truth, np.nan))
+    filled = stream.transform(np.where(observed, truth, np.nan))
+    missing = ~observed[:, 4]
+    error = np.abs(filled - truth)[missing, 4].mean()
+    assert error < 0.2 * truth[:, 4].std()
+
+
+@every
+def test_fit_forgets_and_partial_fit_goes_on(model, low_rank):
+    holes = holes_of(low_rank)
+    fitted = clone(model).partial_fit(-3 * holes).fit(holes)
+    assert (fitted.transform(holes) == clone(model).fit(holes).transform(holes)).all()
+    seen = fitted.n_samples_seen_
+    assert fitted.partial_fit(holes).n_samples_seen_ == seen + 400
+    with pytest.raises(ValueError, match="features"):
+        fitted.partial_fit(holes[:, :5])
+
+
+@pytest.mark.parametrize(
+    ("model", "message"),
+    [
+        (GROUSE(16), "rank=16 is more than the table allows"),
+        (GROUSE(step=0), "step.*above 0"),
+        (GROUSE(cut=-1), "cut"),
+        (GROUSE(n_start=1), "n_start.*at least 2"),
+        (OnlineLRF(ridge=0), "ridge.*above 0"),
+        (OnlineLRF(memory=0), "memory.*above 0"),
+        (OnlineLRF(n_passes=0), "n_passes"),
+    ],
+    ids=str,
+)
+def test_wrong_parameters_are_errors_that_say_what_to_give(model, message, low_rank):
+    for method in (model.fit, model.partial_fit):
+        with pytest.raises(ValueError, match=message):
+            method(holes_of(low_rank))
