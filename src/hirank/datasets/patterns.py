@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import brentq
-from scipy.special import expit
+from scipy.special import expit, logit
 
 from hirank.datasets.checks import check_count, check_number, check_rate, check_shape
 from hirank.datasets.tables import as_table, moments
@@ -238,12 +238,13 @@ def missing_blocks(
     while to_lose > 0:
         # Starting before the first sample too makes all samples equally likely.
         start = int(rng.integers(1 - length, n))
-        rows = slice(max(start, 0), start + length)
+        begin, end = max(start, 0), min(start + length, n)
         features = rng.choice(m, width, replace=False)
-        lost = observed[rows, features].sum(axis=1).cumsum()
-        rows = slice(rows.start, rows.start + int(np.searchsorted(lost, to_lose)) + 1)
-        to_lose -= int(lost[min(rows.stop - rows.start, len(lost)) - 1])
-        observed[rows, features] = False
+        lost = observed[begin:end, features].sum(axis=1).cumsum()
+        if lost[-1] > to_lose:
+            end = begin + int(np.searchsorted(lost, to_lose)) + 1
+        to_lose -= int(lost[end - begin - 1])
+        observed[begin:end, features] = False
     return _given_back(observed, rng) if keep_one else observed
 
 
@@ -255,8 +256,13 @@ def _probabilities(
         return np.zeros(X.shape)
     mean, spread = moments(X)
     v = strength * np.where(known, X - mean, 0) / np.where(spread > 0, spread, 1)
-    low, high = -v.max() - 40, -v.min() + 40  # all probabilities near 0, all near 1
-    offset = brentq(lambda c: expit(v[known] + c).mean() - rate, low, high, xtol=1e-10)
+    center = logit(rate)
+    offset = brentq(
+        lambda c: expit(v[known] + c).mean() / rate - 1,
+        center - v[known].max() - 1,
+        center - v[known].min() + 1,
+        xtol=1e-10,
+    )
     return expit(v + offset)
 
 
