@@ -64,7 +64,8 @@ def standardized_rmse(filled: ArrayLike, truth: ArrayLike, observed: ArrayLike) 
 
     The unit of a feature is its standard deviation in the truth, over all samples: filling in the
     mean scores about 1. A constant feature (up to rounding) has no such unit: its entries are left
-    out.
+    out. Leave out yourself features that should be 0 and hold rounding errors only; they can't be
+    told from features with a small unit.
 
     Parameters
     ----------

@@ -25,8 +25,9 @@ def read_amc(path: str | Path, *, skeleton: str | Path | Skeleton | None = None)
     r"""The frames of an AMC file, all of them, angles as they are stored.
 
     Every frame must have the bones of the first one, in their order, with as many numbers, and the
-    frames must be numbered one after another. Anything else is an error that names the line. Only
-    whole frames that are absent at the end can't be noticed.
+    frames must be numbered one after another. Anything else is an error that names the line. Whole
+    frames that are absent at the end can't be noticed, nor, without a skeleton, bones absent from
+    all frames.
 
     Parameters
     ----------

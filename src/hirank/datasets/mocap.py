@@ -46,7 +46,8 @@ def load_mocap(
     Returns
     -------
     motion : record with X and names
-        X is frames x 62. Six features of the paper's table are constant.
+        X is frames x 62. In the paper's table the fingers are constant, and the clavicles but for
+        rounding errors around 0: leave these six out where features are standardized.
 
     Examples
     --------

@@ -256,11 +256,11 @@ def _probabilities(
         return np.zeros(X.shape)
     mean, spread = moments(X)
     v = strength * np.where(known, X - mean, 0) / np.where(spread > 0, spread, 1)
-    center = logit(rate)
+    given, center = v[known], logit(rate)
     offset = brentq(
-        lambda c: expit(v[known] + c).mean() / rate - 1,
-        center - v[known].max() - 1,
-        center - v[known].min() + 1,
+        lambda c: expit(given + c).mean() / rate - 1,
+        center - given.max() - 1,
+        center - given.min() + 1,
         xtol=1e-10,
     )
     return expit(v + offset)
