@@ -17,7 +17,6 @@ from common import report
 
 from hirank import KFMC
 from hirank.datasets import load_mocap, uniform_missing
-from hirank.metrics import standardized_rmse
 from hirank.model.start import soft_impute
 
 DATA = Path(os.environ.get("HIRANK_DATA", Path(__file__).parents[3] / "shared" / "data"))
@@ -77,7 +76,7 @@ def rows(tables: list[str], methods: list[str]) -> Iterator[dict]:
                 began = time.perf_counter()
                 filled = METHODS[method](holes)
                 seconds = time.perf_counter() - began
-                row[method] = standardized_rmse(filled, truth, observed)
+                row[method] = float(np.sqrt(np.mean((filled - truth)[~observed] ** 2)))
                 row[f"{method} s"] = seconds
             yield row
 
