@@ -18,7 +18,9 @@ from sklearn.experimental import enable_iterative_imputer  # noqa: F401
 from sklearn.impute import IterativeImputer, KNNImputer
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from subspace import Grouse, OnlineFactors
+
+from hirank import OnlineKFMC
+from hirank.baselines import GROUSE, OnlineLRF
 
 
 class Method(Protocol):
@@ -127,10 +129,10 @@ class Copula:
 
 
 class Hirank:
-    def __init__(self, *arguments: Any, **keywords: Any):
-        from hirank import OnlineKFMC
+    """An estimator of hirank's own that learns by partial_fit."""
 
-        self.model = OnlineKFMC(*arguments, **keywords)
+    def __init__(self, model: Any):
+        self.model = model
 
     def start(self, first: np.ndarray) -> None:
         self.model.partial_fit(first)
@@ -145,18 +147,18 @@ METHODS: dict[str, Settings] = {
     "mean": {"": lambda seed: RunningMean()},
     "last value": {"": lambda seed: LastValue()},
     "GROUSE": {
-        f"rank {r}, step {s:g}, cut {c:g}, units {u:g}": (
-            lambda seed, r=r, s=s, c=c, u=u: Grouse(r, s, c, u, seed)
+        f"rank {r}, step {s:g}, cut {c:g}, memory {f}": (
+            lambda seed, r=r, s=s, c=c, f=f: Hirank(
+                GROUSE(r, s, cut=c, memory=f, random_state=seed)
+            )
         )
-        for r, s, c, u in product((1, 2, 5, 8), (1, 0.3, 0.05), (0, 0.3), (300, np.inf))
+        for r, s, c, f in product((1, 2, 5, 8), (1, 0.3, 0.05), (0, 0.3), (300, None))
     },
     "online factors": {
-        f"rank {r}, memory {f}, noise {v:g}, units {u:g}": (
-            lambda seed, r=r, f=f, v=v, u=u: OnlineFactors(r, f, v, u)
+        f"rank {r}, ridge {v:g}, memory {f}": (
+            lambda seed, r=r, v=v, f=f: Hirank(OnlineLRF(r, v, memory=f, random_state=seed))
         )
-        for r, f, v, u in product(
-            (3, 10, 20), (20, 40, 75, 300), (0.001, 0.003, 0.01, 0.1), (300, np.inf)
-        )
+        for r, v, f in product((3, 10, 20), (0.001, 0.003, 0.01, 0.1), (20, 40, 75, 300, None))
     },
     # Fitting k-NN only stores rows, so it gets every batch.
     "k-NN": {
@@ -180,7 +182,7 @@ METHODS: dict[str, Settings] = {
         f"step 0.5, window {w}": lambda seed, w=w: Copula(0.5, w, seed, live=True)
         for w in (100, 500)
     },
-    "hirank": {"": lambda seed: Hirank(random_state=seed)},
-    "hirank paper": {"": lambda seed: Hirank(60, mode="paper", random_state=seed)},
+    "hirank": {"": lambda seed: Hirank(OnlineKFMC(random_state=seed))},
+    "hirank paper": {"": lambda seed: Hirank(OnlineKFMC(60, mode="paper", random_state=seed))},
 }
 SLOW = ("iterative trees", "gcimpute live")  # minutes a stream: only when asked for
