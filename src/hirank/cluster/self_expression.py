@@ -24,8 +24,10 @@ from hirank.kernels import Array
 
 BLOCK = 128
 """Samples solved together: enough for efficient products, few enough for the cache."""
-FIRST_STEP, GROWTH, LAST_STEP = 100.0, 4.0, 1e8
-"""Length of the proximal steps. Shorter ones cost more and give less sparse codes."""
+FIRST_STEP, GROWTH, LAST_STEP = 100.0, 4.0, 1e5
+"""Lengths of the proximal steps. Shorter ones take more steps and give less sparse codes; rounding
+errors grow with the length."""
+PROXIMAL_STEPS = 30
 BACKTRACKS = 40
 SUFFICIENT = 1e-4
 
@@ -152,16 +154,15 @@ def _solve(
     if affine:  # all samples with equal weight
         dual[:, -1] = 1 + 1 / (length * len(atoms.B))
     left = np.arange(len(rows))
-    while len(left):
+    for _ in range(PROXIMAL_STEPS):
         step = _ProximalStep(atoms, rows[left], found[left], dual[left], length)
         n_iter[left] += step.minimize(0.1 * tol, max_iter - n_iter[left])
         found[left], dual[left] = step.codes, step.dual
         violation[left] = _violation(atoms, rows[left], found[left], dual[left], affine)
-        done = (violation[left] <= tol) | (n_iter[left] >= max_iter)
-        if length >= LAST_STEP:  # rounding stands in the way
+        left = left[(violation[left] > tol) & (n_iter[left] < max_iter)]
+        if not len(left):
             break
-        left = left[~done]
-        length *= GROWTH
+        length = min(GROWTH * length, LAST_STEP)
     return found, n_iter, violation
 
 
@@ -187,9 +188,10 @@ class _ProximalStep:
         left = np.arange(len(self.rows))
         # What an error changes in the slopes that must stay below 1; a wrong sum counts as it is.
         size = np.linalg.norm(self.atoms.B, axis=1).max()
-        units = np.where(self.atoms.ridge > 0, size / np.maximum(self.atoms.ridge, 1e-300), 1)
+        small = np.where(self.atoms.ridge > 0, tol * self.atoms.ridge / size, tol)
+        small += np.finfo(float).eps * self.length * size  # rounding errors of codes
         while True:
-            large = np.abs(self.gradients[left] * units).max(axis=1) > tol
+            large = (np.abs(self.gradients[left]) > small).any(axis=1)
             left = left[large & (taken[left] < most[left])]
             if not len(left):
                 return taken
