@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from hirank.datasets import polynomial_manifolds
+from hirank.datasets import polynomial_manifolds, uniform_missing
 
 CASES: dict[str, dict[str, int]] = {
     "one curved surface": {"n_samples": 100, "manifolds": 1, "degree": 3},
@@ -24,7 +24,7 @@ CASES: dict[str, dict[str, int]] = {
 def synthetic(case: str, missing: float, seed: int) -> tuple[np.ndarray, np.ndarray]:
     """One of the paper's tables and what is observed of it."""
     truth = polynomial_manifolds(**CASES[case], random_state=seed)
-    observed = np.random.default_rng(seed + 1000).random(truth.shape) >= missing
+    observed = uniform_missing(truth.shape, missing, random_state=seed + 1000)
     return truth, observed
 
 

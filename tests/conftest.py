@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import settings
 
-from hirank.datasets import polynomial_manifolds
+from hirank.datasets import polynomial_manifolds, uniform_missing
 from hirank.kernels import RBF, Poly
 from hirank.solvers.path import Setting
 
@@ -54,13 +54,13 @@ class Table(NamedTuple):
 def curved() -> Table:
     """Two curved surfaces, 120 x 12, 30 % missing."""
     truth = polynomial_manifolds(60, 12, latent=2, degree=2, manifolds=2, random_state=0)
-    return Table(truth, np.random.default_rng(1).random(truth.shape) >= 0.3)
+    return Table(truth, uniform_missing(truth.shape, 0.3, random_state=1))
 
 
 @pytest.fixture(scope="session")
 def stream() -> Table:
     """Rows of a curved surface as they might arrive, 300 x 8, 30 % missing, none empty."""
     truth = polynomial_manifolds(300, 8, latent=2, degree=2, shuffle=True, random_state=0)
-    observed = np.random.default_rng(1).random(truth.shape) >= 0.3
+    observed = uniform_missing(truth.shape, 0.3, random_state=1)
     observed[:, 0] |= ~observed.any(axis=1)
     return Table(truth, observed)

@@ -16,6 +16,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from common import report
 
 from hirank import KFMC
+from hirank.datasets import load_mocap, uniform_missing
 from hirank.model.start import soft_impute
 
 DATA = Path(os.environ.get("HIRANK_DATA", Path(__file__).parents[3] / "shared" / "data"))
@@ -30,9 +31,7 @@ def air_quality() -> np.ndarray:
 
 def mocap() -> np.ndarray:
     """CMU 56_06, every second frame, features that vary."""
-    from scipy.io import loadmat
-
-    table = loadmat(DATA / "cmu_mocap_56_06.mat")["X"].T[::2]
+    table = load_mocap(DATA / "cmu_mocap_56_06.mat").X
     return table[:, table.std(axis=0) > 0]
 
 
@@ -70,7 +69,7 @@ def rows(tables: list[str], methods: list[str]) -> Iterator[dict]:
             continue
         truth = (truth - truth.mean(axis=0)) / truth.std(axis=0)
         for missing in (0.2, 0.5):
-            observed = np.random.default_rng(0).random(truth.shape) >= missing
+            observed = uniform_missing(truth.shape, missing, random_state=0)
             holes = np.where(observed, truth, np.nan)
             row = {"data": name, "missing": missing}
             for method in methods:

@@ -11,6 +11,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from common import CASES, best_time, report, stream
 
 from hirank import KFMC
+from hirank.datasets import uniform_missing
 from hirank.metrics import missing_relative_error
 from hirank.solvers.samples import ROUNDS
 
@@ -34,7 +35,7 @@ def rows() -> Iterator[dict]:
         errors, own, seconds, single = [], [], [], []
         for seed in range(5):
             truth = stream(case, TRAIN + NEW, seed)
-            observed = np.random.default_rng(seed + 1000).random(truth.shape) >= 0.5
+            observed = uniform_missing(truth.shape, 0.5, random_state=seed + 1000)
             holes = np.where(observed, truth, np.nan)
             model = KFMC(R, random_state=seed)
             filled = model.fit_transform(holes[:TRAIN])

@@ -14,7 +14,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
-from streams import MONOMIALS, surface
+
+from hirank.datasets import polynomial_stream
 
 CHUNK, FEATURES = 1000, 30
 
@@ -27,11 +28,11 @@ def resident() -> float:
 
 def walk(model: object, samples: int, seed: int = 0) -> Iterator[dict[str, float]]:
     rng = np.random.default_rng(seed)
-    P = rng.standard_normal((len(MONOMIALS), FEATURES))
+    stream = polynomial_stream(FEATURES, random_state=rng)
     began = time.perf_counter()
     yield {"samples_seen": 0, "megabytes": resident(), "seconds": 0.0}
     for seen in range(0, samples, CHUNK):
-        rows = surface(min(CHUNK, samples - seen), rng) @ P
+        rows = stream.take(min(CHUNK, samples - seen))
         rows[rng.random(rows.shape) < 0.5] = np.nan
         model.partial_fit(rows)
         yield {

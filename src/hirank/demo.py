@@ -16,6 +16,7 @@ from sklearn.experimental import enable_iterative_imputer  # noqa: F401
 from sklearn.impute import IterativeImputer, KNNImputer, SimpleImputer
 from threadpoolctl import threadpool_limits
 
+from hirank.datasets import uniform_missing
 from hirank.estimators import KFMC
 from hirank.metrics import missing_relative_error
 from hirank.model.scaling import Scaling
@@ -50,7 +51,7 @@ def main(argv: list[str] | None = None) -> None:
     parser.add_argument("--picture", type=Path, default=Path("demo.png"), help="file to write")
     options = parser.parse_args(argv)
     truth = load_digits().data[: options.images]
-    observed = np.random.default_rng(0).random(truth.shape) >= MISSING
+    observed = uniform_missing(truth.shape, MISSING, random_state=0)
     holes = np.where(observed, truth, np.nan)
     n, m = truth.shape
     out = sys.stdout.write

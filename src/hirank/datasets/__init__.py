@@ -1,5 +1,50 @@
-"""Data to try hirank on."""
+"""Data to try hirank on, and ways to make entries go missing.
 
-from hirank.datasets.synthetic import polynomial_manifolds
+- Tables: `polynomial_manifolds`, `smooth_manifolds` (one or unions), `twisted_cubic`; `add_noise`.
+- Streams without end, with and without changes: `polynomial_stream`, `smooth_stream`.
+- Missing patterns, which give `observed` (True = known): `uniform_missing`, `missing_per_sample`,
+  `missing_gaps`, `value_dependent_missing`, `missing_blocks`.
+- Files, from a path or from the folder in the environment variable HIRANK_DATA: `load_mocap` and
+  `load_hopkins` as the paper uses them; `read_amc` and `read_asf` for any motion and skeleton.
 
-__all__ = ["polynomial_manifolds"]
+Rows are samples everywhere, and ``random_state`` is an int, a numpy Generator or None.
+"""
+
+from hirank.datasets.acclaim import Motion, read_amc, read_asf
+from hirank.datasets.hopkins import Trajectories, load_hopkins
+from hirank.datasets.mocap import load_mocap
+from hirank.datasets.patterns import (
+    missing_blocks,
+    missing_gaps,
+    missing_per_sample,
+    uniform_missing,
+    value_dependent_missing,
+)
+from hirank.datasets.streams import ManifoldStream, polynomial_stream, smooth_stream
+from hirank.datasets.synthetic import (
+    add_noise,
+    polynomial_manifolds,
+    smooth_manifolds,
+    twisted_cubic,
+)
+
+__all__ = [
+    "ManifoldStream",
+    "Motion",
+    "Trajectories",
+    "add_noise",
+    "load_hopkins",
+    "load_mocap",
+    "missing_blocks",
+    "missing_gaps",
+    "missing_per_sample",
+    "polynomial_manifolds",
+    "polynomial_stream",
+    "read_amc",
+    "read_asf",
+    "smooth_manifolds",
+    "smooth_stream",
+    "twisted_cubic",
+    "uniform_missing",
+    "value_dependent_missing",
+]

@@ -1,11 +1,46 @@
-"""The paper's synthetic data: polynomial images of a few latent variables, alone or in unions."""
+"""Synthetic tables: curved images of a few latent variables, alone or in unions, and noise."""
 
 from __future__ import annotations
 
-from itertools import combinations_with_replacement
+from typing import Literal, overload
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
+
+from hirank.datasets.checks import check_count, check_number
+from hirank.datasets.latent import Array, Features, Monomials, Waves
+from hirank.datasets.tables import as_table, moments
+
+Labels = NDArray[np.intp]
+Seed = int | np.random.Generator | None
+
+
+@overload
+def polynomial_manifolds(
+    n_samples: int,
+    n_features: int = ...,
+    *,
+    latent: int = ...,
+    degree: int = ...,
+    manifolds: int = ...,
+    shuffle: bool = ...,
+    return_labels: Literal[False] = ...,
+    random_state: Seed = ...,
+) -> Array: ...
+
+
+@overload
+def polynomial_manifolds(
+    n_samples: int,
+    n_features: int = ...,
+    *,
+    latent: int = ...,
+    degree: int = ...,
+    manifolds: int = ...,
+    shuffle: bool = ...,
+    return_labels: Literal[True],
+    random_state: Seed = ...,
+) -> tuple[Array, Labels]: ...
 
 
 def polynomial_manifolds(
@@ -16,9 +51,13 @@ def polynomial_manifolds(
     degree: int = 3,
     manifolds: int = 1,
     shuffle: bool = False,
-    random_state: int | np.random.Generator | None = None,
-) -> NDArray[np.float64]:
+    return_labels: bool = False,
+    random_state: Seed = None,
+) -> Array | tuple[Array, Labels]:
     """Samples x = P z(s): z holds the monomials of s ~ U(0, 1) of degree 1 to `degree`.
+
+    There is no constant monomial, as in the paper's experiments: the rank of the table is
+    min(n, m, u (C(d + p, p) - 1)) for d latent variables, degree p and u manifolds.
 
     Parameters
     ----------
@@ -31,31 +70,210 @@ def polynomial_manifolds(
         Each has a matrix P ~ N(0, 1) of its own.
     shuffle : bool, default=False
         Mix the samples of the manifolds, as a stream would bring them.
+    return_labels : bool, default=False
+        Also tell which manifold each sample is from.
     random_state : int, numpy Generator or None
 
     Returns
     -------
     X : array, (manifolds * n_samples) x n_features
+    labels : int array, manifolds * n_samples
+        From 0 to manifolds - 1; only with return_labels=True.
+
+    Examples
+    --------
+    The paper's three tables: one curved surface, three of them, ten linear subspaces.
+
+    >>> import numpy as np
+    >>> from hirank.datasets import polynomial_manifolds
+    >>> for degree, manifolds in (3, 1), (3, 3), (1, 10):
+    ...     X = polynomial_manifolds(100, degree=degree, manifolds=manifolds, random_state=0)
+    ...     print(X.shape, np.linalg.matrix_rank(X))
+    (100, 30) 19
+    (300, 30) 30
+    (1000, 30) 30
+    """
+    check_count("latent", latent)
+    check_count("degree", degree)
+    rng = np.random.default_rng(random_state)
+    X, labels = _sampled(Monomials(latent, degree), n_samples, n_features, manifolds, shuffle, rng)
+    return (X, labels) if return_labels else X
+
+
+@overload
+def smooth_manifolds(
+    n_samples: int,
+    n_features: int = ...,
+    *,
+    latent: int = ...,
+    frequency: float = ...,
+    terms: int = ...,
+    manifolds: int = ...,
+    shuffle: bool = ...,
+    return_labels: Literal[False] = ...,
+    random_state: Seed = ...,
+) -> Array: ...
+
+
+@overload
+def smooth_manifolds(
+    n_samples: int,
+    n_features: int = ...,
+    *,
+    latent: int = ...,
+    frequency: float = ...,
+    terms: int = ...,
+    manifolds: int = ...,
+    shuffle: bool = ...,
+    return_labels: Literal[True],
+    random_state: Seed = ...,
+) -> tuple[Array, Labels]: ...
+
+
+def smooth_manifolds(
+    n_samples: int,
+    n_features: int = 30,
+    *,
+    latent: int = 3,
+    frequency: float = 2.0,
+    terms: int = 100,
+    manifolds: int = 1,
+    shuffle: bool = False,
+    return_labels: bool = False,
+    random_state: Seed = None,
+) -> Array | tuple[Array, Labels]:
+    """Samples x = P z(s), z(s) = sqrt(2 / terms) sin(W s + b): smooth but no polynomial.
+
+    The latent variables are s ~ U(0, 1); W ~ N(0, frequency^2) and b ~ U(0, 2 pi) are the same for
+    all manifolds, P ~ N(0, 1) is their own. A feature is then close to a draw from a Gaussian
+    process with an RBF kernel of width 1 / frequency and variance 1.
+
+    Parameters
+    ----------
+    n_samples : int
+        Samples on each manifold.
+    n_features : int, default=30
+    latent : int, default=3
+        Number of latent variables.
+    frequency : float, default=2.0
+        How curved the manifolds are: near 0 almost flat, at 10 several waves long.
+    terms : int, default=100
+        Number of waves in the sum.
+    manifolds : int, default=1
+    shuffle : bool, default=False
+        Mix the samples of the manifolds, as a stream would bring them.
+    return_labels : bool, default=False
+        Also tell which manifold each sample is from.
+    random_state : int, numpy Generator or None
+
+    Returns
+    -------
+    X : array, (manifolds * n_samples) x n_features
+    labels : int array, manifolds * n_samples
+        From 0 to manifolds - 1; only with return_labels=True.
+
+    Examples
+    --------
+    >>> from hirank.datasets import smooth_manifolds
+    >>> X, labels = smooth_manifolds(50, 8, manifolds=2, return_labels=True, random_state=0)
+    >>> X.shape, labels[[0, -1]].tolist()
+    ((100, 8), [0, 1])
+    """
+    check_count("latent", latent)
+    check_count("terms", terms)
+    check_number("frequency", frequency, above=0)
+    rng = np.random.default_rng(random_state)
+    waves = Waves.draw(latent, terms, frequency, rng)
+    X, labels = _sampled(waves, n_samples, n_features, manifolds, shuffle, rng)
+    return (X, labels) if return_labels else X
+
+
+def twisted_cubic(n_samples: int = 100, *, random_state: Seed = None) -> Array:
+    """Samples (s, s^2, s^3) with s ~ U(-1, 1): a curve whose table has full rank 3.
+
+    The first example of the paper's supplement, which removes one entry of each sample.
+
+    Parameters
+    ----------
+    n_samples : int, default=100
+    random_state : int, numpy Generator or None
+
+    Returns
+    -------
+    X : array, n_samples x 3
 
     Examples
     --------
     >>> import numpy as np
-    >>> from hirank.datasets import polynomial_manifolds
-    >>> X = polynomial_manifolds(100, manifolds=3, random_state=0)
+    >>> from hirank.datasets import missing_per_sample, twisted_cubic
+    >>> X = twisted_cubic(random_state=0)
     >>> X.shape, int(np.linalg.matrix_rank(X))
-    ((300, 30), 30)
+    ((100, 3), 3)
+    >>> observed = missing_per_sample(X.shape, 1, random_state=0)
     """
+    check_count("n_samples", n_samples)
+    s = np.random.default_rng(random_state).uniform(-1, 1, n_samples)
+    return np.stack([s, s**2, s**3], axis=1)
+
+
+def add_noise(
+    X: ArrayLike, ratio: float, *, scale: ArrayLike | None = None, random_state: Seed = None
+) -> Array:
+    """X plus Gaussian noise, of a standard deviation `ratio` times that of each feature.
+
+    Parameters
+    ----------
+    X : n x m
+        NaN stays NaN. A constant feature gets no noise.
+    ratio : float
+        0.1 gives noise with a tenth of the standard deviation of the feature.
+    scale : m numbers, optional
+        Standard deviations to use instead of those of X: for a stream those of some first samples,
+        so that the noise is the same in every batch.
+    random_state : int, numpy Generator or None
+
+    Returns
+    -------
+    noisy : array, n x m
+        A new array.
+
+    Examples
+    --------
+    >>> from hirank.datasets import add_noise, polynomial_manifolds
+    >>> X = polynomial_manifolds(1000, random_state=0)
+    >>> noise = add_noise(X, 0.1, random_state=1) - X
+    >>> round(float(noise[:, 0].std() / X[:, 0].std()), 2)
+    0.1
+    """
+    X = as_table(X)
+    check_number("ratio", ratio, least=0)
+    if scale is None:
+        _, spread = moments(X)
+    else:
+        spread = np.asarray(scale, dtype=np.float64)
+        if spread.shape != X.shape[1:] or not (np.isfinite(spread) & (spread >= 0)).all():
+            raise ValueError(f"scale must be {X.shape[1]} standard deviations, one a feature.")
     rng = np.random.default_rng(random_state)
-    monomials = [
-        powers
-        for order in range(1, degree + 1)
-        for powers in combinations_with_replacement(range(latent), order)
-    ]
+    return X + ratio * spread * rng.standard_normal(X.shape)
+
+
+def _sampled(
+    features: Features,
+    n_samples: int,
+    n_features: int,
+    manifolds: int,
+    shuffle: bool,
+    rng: np.random.Generator,
+) -> tuple[Array, Labels]:
+    check_count("n_samples", n_samples)
+    check_count("n_features", n_features)
+    check_count("manifolds", manifolds)
     parts = []
     for _ in range(manifolds):
-        P = rng.standard_normal((n_features, len(monomials)))
-        s = rng.random((n_samples, latent))
-        z = np.stack([s[:, powers].prod(axis=1) for powers in monomials], axis=1)
-        parts.append(z @ P.T)
-    X = np.concatenate(parts)
-    return rng.permutation(X) if shuffle else X
+        P = rng.standard_normal((n_features, features.size))
+        parts.append(features(rng.random((n_samples, features.latent))) @ P.T)
+    X, labels = np.concatenate(parts), np.repeat(np.arange(manifolds), n_samples)
+    if shuffle:
+        order = rng.permutation(len(X))
+        X, labels = X[order], labels[order]
+    return X, labels

@@ -1,0 +1,207 @@
+"""Endless streams of samples on manifolds: always the same, changing at once or little by little.
+
+A stream that changes goes from one set of manifolds to another. Sample i takes a share of
+the second that grows from 0 to 1 between two moments, and with angle = share * pi / 2
+
+    x = z(s) (cos(angle) P + sin(angle) Q),
+
+so that the entries of the matrix stay N(0, 1) on the way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Literal, overload
+
+import numpy as np
+
+from hirank.datasets.checks import check_count, check_number
+from hirank.datasets.latent import Array, Features, Monomials, Waves
+from hirank.datasets.synthetic import Labels, Seed
+
+Change = tuple[int, int]
+
+
+class ManifoldStream:
+    """Samples in order of arrival, as many as are asked for; nothing is stored.
+
+    Made by `polynomial_stream` and `smooth_stream`. The samples do not depend on the sizes of the
+    batches in which they are taken, up to rounding.
+
+    Parameters
+    ----------
+    features : features of the latent variables
+    n_features : int
+    manifolds : int
+        A sample is from any of them with equal chance.
+    change : (int, int) or None
+        Samples at which a change begins and is complete. The same number twice: at once.
+    random_state : int, numpy Generator or None
+
+    Attributes
+    ----------
+    n_taken : int
+        Samples given so far.
+
+    Examples
+    --------
+    >>> from hirank.datasets import polynomial_stream
+    >>> stream = polynomial_stream(8, latent=2, change=(100, 100), random_state=0)
+    >>> before, after = stream.take(100), stream.take(50)
+    >>> before.shape, after.shape, stream.n_taken
+    ((100, 8), (50, 8), 150)
+    """
+
+    def __init__(
+        self,
+        features: Features,
+        n_features: int,
+        manifolds: int,
+        change: Change | None,
+        random_state: Seed,
+    ) -> None:
+        check_count("n_features", n_features)
+        check_count("manifolds", manifolds)
+        _check_change(change)
+        self.n_taken = 0
+        self._features, self._manifolds, self._change = features, manifolds, change
+        self._rng = np.random.default_rng(random_state)
+        worlds = 1 if change is None else 2
+        self._P = self._rng.standard_normal((worlds, manifolds, features.size, n_features))
+
+    @overload
+    def take(self, n_samples: int, *, return_labels: Literal[False] = ...) -> Array: ...
+
+    @overload
+    def take(self, n_samples: int, *, return_labels: Literal[True]) -> tuple[Array, Labels]: ...
+
+    def take(self, n_samples: int, *, return_labels: bool = False) -> Array | tuple[Array, Labels]:
+        """The next samples, n_samples x n_features, and which manifold each is from."""
+        check_count("n_samples", n_samples)
+        latent, union = self._features.latent, self._manifolds > 1
+        # One number more a sample chooses the manifold, so that batches of any size agree.
+        draws = self._rng.random((n_samples, latent + union))
+        labels = np.zeros(n_samples, dtype=np.intp)
+        if union:
+            chosen = (draws[:, latent] * self._manifolds).astype(np.intp)
+            labels = np.minimum(chosen, self._manifolds - 1)  # the product may round up
+        z = self._features(draws[:, :latent])
+        X = np.empty((n_samples, self._P.shape[-1]))
+        for label in range(self._manifolds):
+            rows = labels == label
+            X[rows] = self._image(z[rows], label, self.n_taken + np.flatnonzero(rows))
+        self.n_taken += n_samples
+        return (X, labels) if return_labels else X
+
+    def batches(self, n_samples: int, size: int = 50) -> Iterator[Array]:
+        """The next `n_samples` samples in batches of `size` (the last may be smaller)."""
+        check_count("n_samples", n_samples)
+        check_count("size", size)
+        return (self.take(min(size, n_samples - low)) for low in range(0, n_samples, size))
+
+    def _image(self, z: Array, label: int, index: Labels) -> Array:
+        """Samples z P, with the P of the moment of each."""
+        if self._change is None:
+            return z @ self._P[0, label]
+        begin, end = self._change
+        share = np.clip((index - begin) / (end - begin), 0, 1) if end > begin else index >= begin
+        angle = share[:, None] * np.pi / 2
+        return np.cos(angle) * (z @ self._P[0, label]) + np.sin(angle) * (z @ self._P[1, label])
+
+
+def polynomial_stream(
+    n_features: int = 30,
+    *,
+    latent: int = 3,
+    degree: int = 3,
+    manifolds: int = 1,
+    change: Change | None = None,
+    random_state: Seed = None,
+) -> ManifoldStream:
+    """A stream of samples on polynomial manifolds, as of `polynomial_manifolds`.
+
+    Parameters
+    ----------
+    n_features : int, default=30
+    latent, degree : int, default=3
+        Number of latent variables and degree of the polynomials.
+    manifolds : int, default=1
+        A sample is from any of them with equal chance.
+    change : (begin, end) or None, default=None
+        The manifolds turn into others from sample `begin` on, until sample `end`: (2000, 2000) is
+        an abrupt change, (1000, 3000) a gradual one. None: no change.
+    random_state : int, numpy Generator or None
+
+    Returns
+    -------
+    stream : ManifoldStream
+        `stream.take(n)` gives the next n samples.
+
+    Examples
+    --------
+    >>> from hirank.datasets import polynomial_stream
+    >>> stream = polynomial_stream(12, manifolds=3, change=(400, 600), random_state=0)
+    >>> sum(len(batch) for batch in stream.batches(1000, size=64))
+    1000
+    """
+    check_count("latent", latent)
+    check_count("degree", degree)
+    return ManifoldStream(Monomials(latent, degree), n_features, manifolds, change, random_state)
+
+
+def smooth_stream(
+    n_features: int = 30,
+    *,
+    latent: int = 3,
+    frequency: float = 2.0,
+    terms: int = 100,
+    manifolds: int = 1,
+    change: Change | None = None,
+    random_state: Seed = None,
+) -> ManifoldStream:
+    """A stream of samples on smooth manifolds, as of `smooth_manifolds`.
+
+    Parameters
+    ----------
+    n_features : int, default=30
+    latent : int, default=3
+        Number of latent variables.
+    frequency : float, default=2.0
+        How curved the manifolds are.
+    terms : int, default=100
+        Number of waves in the sum.
+    manifolds : int, default=1
+        A sample is from any of them with equal chance.
+    change : (begin, end) or None, default=None
+        As in `polynomial_stream`.
+    random_state : int, numpy Generator or None
+
+    Returns
+    -------
+    stream : ManifoldStream
+        `stream.take(n)` gives the next n samples.
+
+    Examples
+    --------
+    >>> from hirank.datasets import smooth_stream
+    >>> X, labels = smooth_stream(5, manifolds=2, random_state=0).take(3, return_labels=True)
+    >>> X.shape, labels.shape
+    ((3, 5), (3,))
+    """
+    check_count("latent", latent)
+    check_count("terms", terms)
+    check_number("frequency", frequency, above=0)
+    rng = np.random.default_rng(random_state)
+    waves = Waves.draw(latent, terms, frequency, rng)
+    return ManifoldStream(waves, n_features, manifolds, change, rng)
+
+
+def _check_change(change: Change | None) -> None:
+    if change is None:
+        return
+    if not isinstance(change, tuple) or len(change) != 2:
+        raise ValueError(
+            f"change must be (begin, end), two numbers of samples, or None; got {change!r}."
+        )
+    check_count("The beginning of change", change[0], least=0)
+    check_count("The end of change", change[1], least=int(change[0]))
