@@ -36,10 +36,11 @@ class SSC(ClusterMixin, BaseEstimator):
         (with ``affine=False``). 800 is the authors' value for motion segmentation, where the noise
         is small; try 10 to 100 for noisy data.
     affine : bool, default=True
-        Subspaces need not contain the origin: coefficients of a sample sum to 1.
+        Subspaces need not contain the origin: coefficients of a sample sum to 1. If all of them
+        do contain it, False is much better: a sample amid the others is a mean of any of them.
     outlier_alpha : float, optional
-        Allows single entries to be wrong by any amount, at a cost proportional to this number.
-        The authors use 20. By default there is no such term.
+        Allows single entries to be wrong by any amount, at a cost proportional to this number;
+        try 5 to 20. By default there is no such term.
     keep : float, default=0.7
         Use only the largest coefficients of each sample, those with this share of the sum of
         absolute values; 1 uses all.
@@ -255,8 +256,8 @@ class SSC(ClusterMixin, BaseEstimator):
             return f"Every sample is expressed optimally within tol={self.tol:g}."
         worst = float(codes.violation.max())
         return (
-            f"{len(late)} sample(s), rows {_some(late)}, are expressed within {worst:.1g} of optimal "
-            f"only, not tol={self.tol:g}: raise max_iter ({self.max_iter}), or tol."
+            f"{len(late)} sample(s), rows {_some(late)}, are expressed only within {worst:.1g} of "
+            f"optimal, not tol={self.tol:g}: raise max_iter ({self.max_iter}), or tol."
         )
 
 
