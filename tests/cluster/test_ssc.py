@@ -56,7 +56,7 @@ def test_more_features_than_samples():
 def test_with_holes(linear):
     X, true = linear
     observed = np.random.default_rng(1).random(X.shape) >= 0.2
-    model = SSC(3, affine=False, alpha=50, random_state=0).fit(np.where(observed, X, np.nan))
+    model = SSC(3, affine=False, random_state=0).fit(np.where(observed, X, np.nan))
     assert clustering_error(true, model.labels_) == 0
     assert isinstance(model.completer_, KFMC)
 
