@@ -11,6 +11,9 @@ from hirank.theory.evidence import HeldOut
 SHOWN = 8
 """Samples or features that are named before "and so on"."""
 
+POOR = 0.7
+"""Error, relative to feature means, above which fills are better than nothing and no more."""
+
 HEADLINES = {
     "linear": "Linear completion should do.",
     "kfmc": "Linear completion is not enough; KFMC can fill this table.",
@@ -110,18 +113,34 @@ def _sentences(a: Advice) -> Iterator[str]:
 
 
 def _headline(a: Advice) -> str:
-    line = HEADLINES[a.verdict]
+    line = _finding(a)
     if a.observed_rate == 1:
-        line = f"Nothing is missing. If entries were: {line}"
-    if a.verdict == "linear" and a.held_out is not None:
-        as_good = a.held_out.kfmc_error <= 1.1 * max(a.held_out.linear_error, 0.05)
-        line += " KFMC does as well." if as_good else " KFMC is no better."
+        return f"Nothing is missing. If entries were: {line}"
+    if a.verdict in ("linear", "kfmc") and a.reachable is not None and a.reachable < 0.5:
+        part = _percent(a.reachable)
+        line += f" But only {part} of what is missing has enough known entries to go by: see below."
+    return line
+
+
+def _finding(a: Advice) -> str:
+    line, h = HEADLINES[a.verdict], a.held_out
+    if a.n_features - len(a.empty_features) - len(a.constant_features) < 2:
+        return f"{line} Fewer than two features vary: nothing to fill one from the other."
     if a.verdict == "neither":
-        if a.held_out is None or (a.reachable is not None and a.reachable < 0.5):
+        if h is None or not h.fair:
             return f"{line} There are too few observations: see below."
         return f"{line} Features are unrelated or noisy, or too few entries are known."
-    if a.reachable is not None and a.reachable < 0.5:
-        line += f" But only {_percent(a.reachable)} of what is missing is within reach: see below."
+    if h is None:
+        return line
+    if h.fair and _best(h) > POOR:
+        first, second = ("KFMC", "linear completion")
+        if a.verdict == "linear":
+            first, second = "Linear completion", "KFMC"
+        relation = "better than" if a.verdict == "kfmc" else "as well as"
+        return f"{first} does {relation} {second}, but little better than feature means."
+    if a.verdict == "linear":
+        as_good = h.kfmc_error <= 1.1 * max(h.linear_error, 0.05)
+        line += " KFMC does as well." if as_good else " KFMC is no better."
     return line
 
 
@@ -131,8 +150,8 @@ def _evidence(a: Advice, h: HeldOut) -> Iterator[str]:
         f"Tested by hiding {h.n_entries} known entries{on}; error if filled with feature means = "
         f"100 %: linear {_percent(h.linear_error)}, KFMC {_percent(h.kfmc_error)}."
     )
-    if a.verdict in ("linear", "kfmc"):
-        yield f"Fills will be {_quality(min(h.linear_error, h.kfmc_error))}."
+    if h.fair and a.verdict in ("linear", "kfmc"):
+        yield f"Fills will be {_quality(_best(h))}."
     if not h.fair:
         line = (
             "This test is too hard: samples that lose an entry to it have fewer left than those "
@@ -143,12 +162,16 @@ def _evidence(a: Advice, h: HeldOut) -> Iterator[str]:
         yield line
 
 
+def _best(h: HeldOut) -> float:
+    return min(h.linear_error, h.kfmc_error)
+
+
 def _quality(error: float) -> str:
     if error < 0.1:
         return "close to the true values"
     if error < 0.35:
         return "good"
-    if error < 0.7:
+    if error < POOR:
         return "rough: on the right side of the mean, not exact"
     return "poor: little better than the mean"
 
@@ -156,12 +179,12 @@ def _quality(error: float) -> str:
 def _structure(a: Advice) -> str:
     assert a.low_rank_rate is not None
     assert a.kfmc_rate is not None
-    linear = "more than there are" if a.low_rank_rate >= 1 else f"over {_percent(a.low_rank_rate)}"
-    curved = "more than there are" if a.kfmc_rate >= 1 else f"about {_percent(a.kfmc_rate)}"
+    linear = "more than all" if a.low_rank_rate >= 1 else f"over {_percent(a.low_rank_rate)}"
+    curved = "more than all" if a.kfmc_rate >= 1 else f"about {_percent(a.kfmc_rate)}"
     return (
         f"About {a.latent_dimension} latent dimension(s); rank about {a.linear_rank}, in feature "
         f"space {a.feature_rank}. Rules of thumb ask for {linear} of the entries for linear "
-        f"completion, {curved} for KFMC."
+        f"completion, {curved} for KFMC; {_percent(a.observed_rate)} are known."
     )
 
 
@@ -183,7 +206,7 @@ def _out_of_reach(a: Advice) -> Iterator[str]:
 
 def _set_aside(a: Advice) -> Iterator[str]:
     if a.unrelated_features:
-        yield f"Not to be told from the other features: {_listed(a.unrelated_features)}."
+        yield f"Filled no better than with their mean: {_listed(a.unrelated_features)}."
     if a.empty_samples:
         yield f"Samples without any known entry to go by: {_listed(a.empty_samples)}."
     if a.empty_features:

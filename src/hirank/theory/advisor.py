@@ -25,7 +25,7 @@ from hirank.theory.structure import KERNEL_DEGREE, Structure, measure
 Name = int | str
 
 MOST_SAMPLES = 1000
-MOST_ENTRIES = 60_000
+MOST_ENTRIES = 40_000
 """Larger tables are judged by a sample of their rows, which takes seconds."""
 USEFUL = 0.9
 """Held-out error, relative to the feature means, above which a completion is not worth it."""
@@ -34,7 +34,7 @@ CLEARLY = 0.9
 EXACT = 0.02
 """Linear error below which nothing better is needed."""
 GOOD = 0.35
-"""Linear error below which a test that is too hard has been passed all the same."""
+"""Error below which a test has been passed though it is too hard."""
 ON_CURVES = 0.3
 """Spread of pairs below which they lie on curves; noise of a tenth of their size gives 0.3."""
 UNRELATED = 1.0
@@ -73,8 +73,9 @@ def advise(
 
     Notes
     -----
-    A sample needs more known entries than there are latent dimensions; a feature needs more than
-    the rank of the table, since it is a combination of as many functions of the latent variables.
+    A sample needs more known entries than there are latent dimensions (unless samples with fewer
+    came out well in the test, as on a line, where one entry gives the other); a feature needs more
+    than the rank of the table, since it combines as many functions of the latent variables.
     Entries are hidden at random: if values are missing for reasons that have to do with them, the
     true errors are larger.
 
@@ -95,8 +96,7 @@ def advise(
     rng = np.random.default_rng(check_random_state(random_state).randint(2**31))
     trial = _tried(table, rng)
     structure = _structure(trial, rng)
-    sample_needs = 2 if structure is None else max(2, structure.latent_dimension + 1)
-    feature_needs = 2 if structure is None else max(2, structure.linear_rank + 1)
+    sample_needs, feature_needs = _needs(trial, structure)
     counts = count(table.used, sample_needs, feature_needs)
     held_out = None if trial is None else trial.held_out
     verdict = _verdict(held_out, counts.reachable)
@@ -208,8 +208,19 @@ def _structure(trial: Trial | None, rng: np.random.Generator) -> Structure | Non
     return measure(trial.completed, error, rng) if error < USEFUL else None
 
 
+def _needs(trial: Trial | None, structure: Structure | None) -> tuple[int, int]:
+    """Known entries that a sample and a feature must have; 1 if nothing is known of the table."""
+    if trial is None or structure is None:
+        return 1, 1
+    sample_needs = structure.latent_dimension + 1
+    while sample_needs > 1 and trial.error_of_thin(sample_needs) <= GOOD:
+        sample_needs -= 1
+    return sample_needs, structure.linear_rank + 1
+
+
 def _verdict(held_out: HeldOut | None, reachable: float | None) -> str:
-    if reachable is not None and reachable < LEAST_REACH:
+    tested = held_out is not None and held_out.fair
+    if not tested and reachable is not None and reachable < LEAST_REACH:
         return "neither"
     if held_out is None:
         return "untested"

@@ -16,11 +16,15 @@ from hirank.theory.linear import linear_completions
 
 PART = 0.1
 """Part of the observed entries that is hidden in a round."""
+MOST_OF_FEATURE = 0.25
+"""Most that is hidden of the observed entries of a feature."""
 ENOUGH = 100
 """Hidden entries after which no further round is made."""
 FEWEST = 20
 """Hidden entries below which errors would be chance."""
 ROUNDS = 5
+FAIR = 0.67
+"""Of the entries that incomplete samples have, those that samples must be left with on average."""
 PAIRS = 300
 """Pairs of values that are looked at."""
 WILD = 4.0
@@ -63,33 +67,53 @@ class Trial:
     held_out: HeldOut
     completed: Array  # standardized, n x v
     error_of_feature: Array  # v; of the better method, NaN where too few entries were hidden
+    truth: Array  # h; the hidden entries
+    difference: Array  # h; of the better method
+    left: NDArray[np.int_]  # h; entries that the sample was left with
+
+    def error_of_thin(self, fewer_than: int) -> float:
+        """Error in samples with fewer entries left; NaN if that was hardly tested."""
+        thin = self.left < fewer_than
+        if thin.sum() < FEWEST or not self.truth[thin].any():
+            return float("nan")
+        return _relative(self.difference[thin], self.truth[thin])
 
 
 def hide(observed: NDArray[np.bool_], rng: np.random.Generator) -> tuple[NDArray[np.bool_], bool]:
     """Entries to hide, n x m, and whether they leave samples as they are.
 
-    Every row keeps one observed entry, every column two. An incomplete sample that loses entries
-    is harder to complete than it really is. So samples with more entries than incomplete ones
-    typically have give theirs first, down to that number; others only if that is not enough.
+    The test should be as hard as the task. So the more entries of a feature are missing, the more
+    are hidden, up to a fourth of the known ones; and as an incomplete sample that loses entries is
+    harder to complete than it really is, samples with more entries than incomplete ones typically
+    have give theirs first, down to that number. Others follow only if that is not enough; if it
+    takes more than a third of what samples have, the test is not fair.
+
+    Every row keeps one observed entry, every column two.
     """
-    missing = (~observed).sum(axis=1)
+    missing = ~observed
     in_row, in_column = observed.sum(axis=1), observed.sum(axis=0)
-    usual = int(np.median(np.repeat(in_row, missing))) if missing.any() else 1
+    least = np.maximum(2, (1 - MOST_OF_FEATURE) * in_column)
+    usual = int(np.median(np.repeat(in_row, missing.sum(axis=1)))) if missing.any() else 1
+    weight = (
+        missing.sum(axis=0) / np.maximum(in_column, 1) if missing.any() else np.ones(len(least))
+    )
     wanted = int(np.ceil(PART * observed.sum()))
     few = min(ENOUGH, wanted / 2)
     hidden = np.zeros(observed.shape, bool)
     for keep in (max(usual, 1), 1):
-        rows, columns = np.nonzero(observed & ~hidden)
-        for at in rng.permutation(len(rows)):
+        rows, columns = np.nonzero(observed & ~hidden & (weight > 0))
+        # Exponential times over rates: those with larger weights tend to come first.
+        for at in np.argsort(rng.standard_exponential(len(rows)) / weight[columns]):
             i, j = rows[at], columns[at]
-            if wanted > 0 and in_row[i] > keep and in_column[j] > 2:
+            if wanted > 0 and in_row[i] > keep and in_column[j] > least[j]:
                 hidden[i, j] = True
                 in_row[i] -= 1
                 in_column[j] -= 1
                 wanted -= 1
         if hidden.sum() >= few:
-            return hidden, keep == max(usual, 1)
-    return hidden, False
+            break
+    left = in_row[np.nonzero(hidden)[0]]
+    return hidden, bool(len(left)) and float(left.mean()) >= FAIR * usual
 
 
 def try_out(X: Array, observed: NDArray[np.bool_], rng: np.random.Generator) -> Trial | None:
@@ -125,13 +149,17 @@ def try_out(X: Array, observed: NDArray[np.bool_], rng: np.random.Generator) -> 
     )
     curved = held_out.kfmc_error < held_out.linear_error
     completed = parts[-1].by_kfmc if curved else parts[-1].by_linear
-    return Trial(held_out, completed, _by_feature(kfmc if curved else linear, truth, column, X))
+    difference = kfmc if curved else linear
+    by_feature = _by_feature(difference, truth, column, X.shape[1])
+    left = np.concatenate([part.left for part in parts])
+    return Trial(held_out, completed, by_feature, truth, difference, left)
 
 
 @dataclass(frozen=True)
 class _Round:
     truth: Array  # h; hidden values, standardized
     column: NDArray[np.intp]  # h
+    left: NDArray[np.int_]  # h; entries that the sample was left with
     linear: Array  # h; fills
     kfmc: Array  # h
     by_linear: Array  # n x v; the completed table, the hidden entries back in it
@@ -162,6 +190,7 @@ def _round(
     return _Round(
         truth,
         at[1],
+        seen.sum(axis=1)[at[0]],
         linear,
         kfmc,
         np.where(observed, Y, np.clip(table, -WILD, WILD)),
@@ -211,8 +240,7 @@ def _gain(linear: Array, kfmc: Array, rng: np.random.Generator) -> float:
     return float(np.quantile(ratio, 0.05))
 
 
-def _by_feature(difference: Array, truth: Array, column: NDArray[np.intp], X: Array) -> Array:
-    v = X.shape[1]
+def _by_feature(difference: Array, truth: Array, column: NDArray[np.intp], v: int) -> Array:
     count = np.bincount(column, minlength=v)
     error = np.bincount(column, difference**2, minlength=v)
     size = np.bincount(column, truth**2, minlength=v)

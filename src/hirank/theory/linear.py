@@ -22,18 +22,20 @@ def linear_completions(X: Array, seen: NDArray[np.bool_]) -> Iterator[Array]:
     Each minimizes |X - U V'|^2 over the seen entries + penalty (|U|^2 + |V|^2) by alternating least
     squares, started from the one of the rank below. A penalty with enough columns in U acts as a
     threshold on singular values does (soft-impute); without much of it, the rank is what
-    regularizes. Which of the two is better depends on the noise, so both are tried.
+    regularizes. Which of the two is better depends on the noise, so both are tried. A constant
+    feature is added, because the mean of the seen entries is not quite the mean.
     """
     n, m = X.shape
-    known, weights = np.where(seen, X, 0.0), seen.astype(np.float64)
-    most = min(n, m)
+    known = np.hstack([np.where(seen, X, 0.0), np.ones((n, 1))])
+    weights = np.hstack([seen, np.ones((n, 1))])
+    most = min(n, m + 1)
     ranks = sorted({rank for rank in RANKS if rank < most} | {min(most, RANKS[-1])})
     for penalty in PENALTIES:
-        U, V = np.zeros((n, 0)), np.zeros((m, 0))
+        U, V = np.zeros((n, 0)), np.zeros((m + 1, 0))
         for rank in ranks:
             V = _with_more_columns(known - weights * (U @ V.T), V, rank)
             U, V = _alternate(known, weights, V, penalty)
-            yield U @ V.T
+            yield U @ V[:m].T
 
 
 def _with_more_columns(residual: Array, V: Array, rank: int) -> Array:
