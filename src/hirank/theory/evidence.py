@@ -18,11 +18,13 @@ PART = 0.1
 """Part of the observed entries that is hidden in a round."""
 MOST_OF_FEATURE = 0.25
 """Most that is hidden of the observed entries of a feature."""
-ENOUGH = 100
+ENOUGH = 60
 """Hidden entries after which no further round is made."""
 FEWEST = 20
 """Hidden entries below which errors would be chance."""
-ROUNDS = 5
+FEWEST_OF_FEATURE = 10
+"""The same for a single feature."""
+ROUNDS = 3
 FAIR = 0.67
 """Of the entries that incomplete samples have, those that samples must be left with on average."""
 PAIRS = 300
@@ -30,8 +32,9 @@ PAIRS = 300
 WILD = 4.0
 """Values are compared within this many standard deviations: a few wild ones must not decide."""
 COMPONENTS = 120
-MAX_ITER = 30
-"""A quick KFMC: its errors are about twice those of the default, at a third of its time."""
+LEAST_ITER, MOST_ITER = 30, 100
+"""A quick KFMC: errors are up to twice those of the default, at a third of its time. Small tables
+need more steps (and can have them)."""
 
 
 @dataclass(frozen=True)
@@ -105,7 +108,7 @@ def hide(observed: NDArray[np.bool_], rng: np.random.Generator) -> tuple[NDArray
         # Exponential times over rates: those with larger weights tend to come first.
         for at in np.argsort(rng.standard_exponential(len(rows)) / weight[columns]):
             i, j = rows[at], columns[at]
-            if wanted > 0 and in_row[i] > keep and in_column[j] > least[j]:
+            if wanted > 0 and in_row[i] > keep and in_column[j] - 1 >= least[j]:
                 hidden[i, j] = True
                 in_row[i] -= 1
                 in_column[j] -= 1
@@ -179,7 +182,7 @@ def _round(
     linear, table = _best_linear(Y, seen, at, truth, rng)
     model = KFMC(
         min(COMPONENTS, components_of(KFMC(), len(Y))),
-        max_iter=MAX_ITER,
+        max_iter=int(np.clip(10_000 / len(Y), LEAST_ITER, MOST_ITER)),
         random_state=int(rng.integers(2**31)),
     )
     with warnings.catch_warnings():
@@ -244,7 +247,7 @@ def _by_feature(difference: Array, truth: Array, column: NDArray[np.intp], v: in
     count = np.bincount(column, minlength=v)
     error = np.bincount(column, difference**2, minlength=v)
     size = np.bincount(column, truth**2, minlength=v)
-    trusted = (count >= FEWEST) & (size > 0)
+    trusted = (count >= FEWEST_OF_FEATURE) & (size > 0)
     return np.where(trusted, np.sqrt(error / np.where(size > 0, size, 1)), np.nan)
 
 
