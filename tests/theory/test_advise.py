@@ -186,3 +186,10 @@ def test_wrong_input_is_told():
         advise([[1.0, np.inf], [2.0, 3.0]])
     with pytest.raises(TypeError, match="No column is numeric"):
         advise(pd.DataFrame({"a": ["x", "y"]}))
+
+
+def test_constant_tables_have_samples():
+    advice = advise([[1.0, 2.0], [1.0, np.nan], [np.nan, np.nan]], random_state=0)
+    assert advice.constant_features == (0, 1)
+    assert advice.empty_samples == (2,)
+    assert "Fewer than two features vary" in str(advice)

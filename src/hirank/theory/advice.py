@@ -11,6 +11,8 @@ from hirank.theory.evidence import HeldOut
 SHOWN = 8
 """Samples or features that are named before "and so on"."""
 
+CLOSE = 0.15
+"""Error, relative to feature means, below which it would be wrong to say that a method fails."""
 POOR = 0.7
 """Error, relative to feature means, above which fills are better than nothing and no more."""
 
@@ -61,6 +63,18 @@ class Advice:
         Groups of features of which no sample knows two together, if there is more than one group.
     ignored_columns : tuple of str
         Columns of a data frame that are not numeric.
+
+    Examples
+    --------
+    No sample knows two features, so nothing can relate them:
+
+    >>> import numpy as np
+    >>> from hirank.theory import advise
+    >>> advice = advise([[1.0, np.nan], [np.nan, 2.0], [3.0, np.nan], [np.nan, 5.0]])
+    >>> advice.verdict, advice.reachable, advice.separate_groups
+    ('neither', 0.0, ((0,), (1,)))
+    >>> advice.to_dict()["separate_groups"]
+    [[0], [1]]
     """
 
     n_samples: int
@@ -138,6 +152,8 @@ def _finding(a: Advice) -> str:
             first, second = "Linear completion", "KFMC"
         relation = "better than" if a.verdict == "kfmc" else "as well as"
         return f"{first} does {relation} {second}, but little better than feature means."
+    if a.verdict == "kfmc" and h.linear_error < CLOSE:
+        return "Linear completion comes close, but KFMC does better."
     if a.verdict == "linear":
         as_good = h.kfmc_error <= 1.1 * max(h.linear_error, 0.05)
         line += " KFMC does as well." if as_good else " KFMC is no better."

@@ -156,8 +156,9 @@ class _Table:
 
     @property
     def blank(self) -> NDArray[np.bool_]:
-        """Samples with nothing observed of them, n."""
-        return self.used.sum(axis=1) == 0
+        """Samples with nothing observed of them, n (or nothing at all, if no feature varies)."""
+        counted = self.used if self.varying.any() else self.observed
+        return counted.sum(axis=1) == 0
 
     def named(self, which: NDArray[np.bool_]) -> tuple[Name, ...]:
         return tuple(self.names[j] for j in np.flatnonzero(which).tolist())
