@@ -59,11 +59,13 @@ def test_pairs_on_curves_and_pairs_of_chance():
 
 @pytest.mark.parametrize("latent", [1, 2, 3])
 @pytest.mark.parametrize(("degree", "manifolds"), [(3, 1), (2, 3), (1, 8)])
-def test_local_dimension(latent, degree, manifolds):
+@pytest.mark.parametrize("noise", [0.0, 0.1])
+def test_local_dimension(latent, degree, manifolds, noise):
     X = polynomial_manifolds(
         80, 20, latent=latent, degree=degree, manifolds=manifolds, random_state=0
     )
-    assert local_dimension(X / X.std(axis=0)) == latent
+    X = X / X.std(axis=0) + noise * np.random.default_rng(1).standard_normal(X.shape)
+    assert local_dimension(X, 1.2 * noise) == latent
 
 
 def test_noise_does_not_count_as_structure():

@@ -40,16 +40,18 @@ def measure(completed: Array, error: float, rng: np.random.Generator) -> Structu
     spectrum = np.linalg.eigvalsh(kernel.matrix(X, X))[::-1]
     # A surface has at least as many dimensions as its tangents, and at most those that it spans.
     return Structure(
-        min(local_dimension(X), rank), rank, max(rank, _rank(np.maximum(spectrum, 0), noise))
+        min(local_dimension(X, error), rank), rank, max(rank, _rank(np.maximum(spectrum, 0), noise))
     )
 
 
-def local_dimension(X: Array) -> int:
+def local_dimension(X: Array, error: float = 0.0) -> int:
     """Directions that a table, n x m, extends in, as seen from a sample: the median over samples.
 
     Each sample and its nearest neighbors span mostly the tangent space there: as many principal
-    directions count as explain 95 % of their variance. Looking at neighbors only, it does not
-    matter if the samples lie on one curved surface or on several.
+    directions count as explain 95 % of their variance. Those count only whose variance is more than
+    noise of size `error` would show in its largest direction, error^2 (1 + sqrt(m / neighbors))^2.
+    Looking at neighbors only, it does not matter if the samples lie on one curved surface or on
+    several.
 
     With 12 neighbors, more than about 8 dimensions can't be told apart.
     """
@@ -57,10 +59,11 @@ def local_dimension(X: Array) -> int:
     nearest = NearestNeighbors(n_neighbors=count + 1).fit(X)
     patches = X[nearest.kneighbors(X, return_distance=False)]
     patches = patches - patches.mean(axis=1, keepdims=True)
-    variances = np.linalg.svd(patches, compute_uv=False) ** 2
+    variances = np.linalg.svd(patches, compute_uv=False) ** 2 / count
     total = variances.sum(axis=1, keepdims=True)
-    share = np.cumsum(variances, axis=1) / np.where(total > 0, total, 1)
-    return int(np.median((share < LOCAL_SHARE).sum(axis=1) + 1))
+    enough = (np.cumsum(variances, axis=1) < LOCAL_SHARE * total).sum(axis=1) + 1
+    noise = error**2 * (1 + np.sqrt(X.shape[1] / count)) ** 2
+    return max(1, int(np.median(np.minimum(enough, (variances > noise).sum(axis=1)))))
 
 
 def _rank(spectrum: Array, noise: float) -> int:
