@@ -140,7 +140,7 @@ def rows(seeds: int, with_truth: bool) -> Iterator[dict]:
 
 def dimensions(seeds: int) -> Iterator[dict]:
     """Estimated latent dimensions, smallest to largest over seeds, at 30 % missing."""
-    for latent in (1, 2, 3, 4, 5):
+    for latent in (1, 2, 3, 5):
         for degree, manifolds, samples in ((3, 1, 100), (2, 1, 300), (2, 3, 100), (1, 10, 60)):
             for noise in (0.0, 0.1):
                 found = []
