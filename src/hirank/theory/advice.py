@@ -13,6 +13,8 @@ SHOWN = 8
 
 CLOSE = 0.15
 """Error, relative to feature means, below which it would be wrong to say that a method fails."""
+NOISY = 0.2
+"""Error above which the latent dimension is a lower bound (oil flow and air quality: 1)."""
 POOR = 0.7
 """Error, relative to feature means, above which fills are better than nothing and no more."""
 
@@ -195,10 +197,13 @@ def _quality(error: float) -> str:
 def _structure(a: Advice) -> str:
     assert a.low_rank_rate is not None
     assert a.kfmc_rate is not None
+    # Directions smaller than the error of the fills don't show.
+    noisy = a.held_out is not None and _best(a.held_out) > NOISY
+    certainty = "At least" if noisy else "About"
     linear = "more than all" if a.low_rank_rate >= 1 else f"over {_percent(a.low_rank_rate)}"
     curved = "more than all" if a.kfmc_rate >= 1 else f"about {_percent(a.kfmc_rate)}"
     return (
-        f"About {a.latent_dimension} latent dimension(s); rank about {a.linear_rank}, in feature "
+        f"{certainty} {a.latent_dimension} latent dimension(s); rank about {a.linear_rank}, in feature "
         f"space {a.feature_rank}. Rules of thumb ask for {linear} of the entries for linear "
         f"completion, {curved} for KFMC; {_percent(a.observed_rate)} are known."
     )
