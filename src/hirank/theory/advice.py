@@ -203,8 +203,8 @@ def _structure(a: Advice) -> str:
     linear = "more than all" if a.low_rank_rate >= 1 else f"over {_percent(a.low_rank_rate)}"
     curved = "more than all" if a.kfmc_rate >= 1 else f"about {_percent(a.kfmc_rate)}"
     return (
-        f"{certainty} {a.latent_dimension} latent dimension(s); rank about {a.linear_rank}, in feature "
-        f"space {a.feature_rank}. Rules of thumb ask for {linear} of the entries for linear "
+        f"{certainty} {a.latent_dimension} latent dimension(s); rank about {a.linear_rank}, in "
+        f"feature space {a.feature_rank}. Rules of thumb ask for {linear} of the entries for linear "
         f"completion, {curved} for KFMC; {_percent(a.observed_rate)} are known."
     )
 
