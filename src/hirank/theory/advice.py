@@ -204,8 +204,8 @@ def _structure(a: Advice) -> str:
     curved = "more than all" if a.kfmc_rate >= 1 else f"about {_percent(a.kfmc_rate)}"
     return (
         f"{certainty} {a.latent_dimension} latent dimension(s); rank about {a.linear_rank}, in "
-        f"feature space {a.feature_rank}. Rules of thumb ask for {linear} of the entries for linear "
-        f"completion, {curved} for KFMC; {_percent(a.observed_rate)} are known."
+        f"feature space {a.feature_rank}. Rules of thumb ask for {linear} of the entries for "
+        f"linear completion, {curved} for KFMC; {_percent(a.observed_rate)} are known."
     )
 
 
