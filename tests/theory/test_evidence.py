@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
+from hirank.baselines.alternating import completions
 from hirank.datasets import polynomial_manifolds
 from hirank.theory.evidence import hide, pair_spread
-from hirank.theory.linear import linear_completions
 from hirank.theory.structure import local_dimension, measure
 
 
@@ -45,7 +45,7 @@ def test_the_best_linear_completion_is_exact_on_low_rank():
     X = rng.standard_normal((80, 3)) @ rng.standard_normal((3, 12)) + 1
     X /= X.std(axis=0)
     seen = rng.random(X.shape) < 0.7
-    best = min(np.abs(filled - X)[~seen].max() for filled in linear_completions(X, seen))
+    best = min(np.abs(filled - X)[~seen].max() for filled in completions(X, seen))
     assert best < 0.03
 
 

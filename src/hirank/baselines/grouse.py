@@ -8,7 +8,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from hirank.baselines.lrf import first_subspace
+from hirank.baselines.alternating import first_subspace
 from hirank.baselines.online import OnlineImputer
 from hirank.estimators.parameters import check_count, check_number
 from hirank.kernels import Array

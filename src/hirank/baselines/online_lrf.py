@@ -8,7 +8,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from hirank.baselines.lrf import first_subspace
+from hirank.baselines.alternating import first_subspace
 from hirank.baselines.online import OnlineImputer
 from hirank.baselines.subspace import Subspace
 from hirank.estimators.parameters import check_count, check_number
@@ -39,7 +39,7 @@ class OnlineLRF(OnlineImputer):
     ridge : float or "auto", default="auto"
         Weight of the size of the codes: the variance of noise, in units of the scaled features.
         ``"auto"`` hides a few entries of the first rows and takes the variance of what the first
-        factors leave unexplained there.
+        factors leave unexplained there, or that of recent misfits, if that is larger.
     n_start : int, default=200
         Rows that a model is started from; ``partial_fit`` holds rows until there are so many.
     n_passes : int, default=20
@@ -90,7 +90,7 @@ class OnlineLRF(OnlineImputer):
     def _start(self, X: Array, observed: NDArray[np.bool_], rng: np.random.Generator) -> Regression:
         D, noise = first_subspace(X, observed, self.rank, rng)
         ridge = max(noise, LEAST_RIDGE) if self.ridge == "auto" else float(self.ridge)
-        return Regression.of(D, ridge)
+        return Regression.of(D, ridge, adapt=self.ridge == "auto")
 
     @property
     def components_(self) -> NDArray[np.float64]:
@@ -110,18 +110,24 @@ class Regression:
     """X ~ Z D, and the sums over rows from which D follows."""
 
     D: NDArray[np.float64]  # r x m
-    ridge: float
+    least_ridge: float  # the noise never counts for less
+    noise: float  # running mean of squared misfits
+    adapt: bool  # whether the ridge follows the noise
     grams: NDArray[np.float64]  # sums of z z' over rows with feature j observed, m x r x r
     products: NDArray[np.float64]  # sums of x_j z, m x r
     second: NDArray[np.float64]  # sum of z z' over all rows, r x r
     count: float  # rows in that
 
     @classmethod
-    def of(cls, D: NDArray[np.float64], ridge: float) -> Self:
+    def of(cls, D: NDArray[np.float64], ridge: float, *, adapt: bool) -> Self:
         """A model that has seen no rows."""
         r, m = D.shape
         sums = np.zeros((m, r, r)), np.zeros((m, r)), np.zeros((r, r))
-        return cls(D, ridge, *sums, 0.0)
+        return cls(D, ridge, 0.0, adapt, *sums, 0.0)
+
+    @property
+    def ridge(self) -> float:
+        return max(self.least_ridge, self.noise) if self.adapt else self.least_ridge
 
     def complete(self, X: Array, observed: NDArray[np.bool_]) -> Array:
         return Subspace(self.D, self.ridge).complete(X, observed)
@@ -150,9 +156,11 @@ class Regression:
         products = past * self.products + X.T @ (Z * fading[:, None])
         second = past * self.second + moments.sum(axis=0)
         count = past * self.count + float(fading.sum())
+        share = float(fading.sum()) / count
+        noise = (1 - share) * self.noise + share * misfit / max(1, int(observed.sum()))
         D = np.linalg.solve(grams + self.ridge * np.eye(r), products[:, :, None])[:, :, 0].T
         return replace(
-            self, D=D, grams=grams, products=products, second=second, count=count
+            self, D=D, noise=noise, grams=grams, products=products, second=second, count=count
         )._unit_codes(), misfit
 
     def _unit_codes(self) -> Self:

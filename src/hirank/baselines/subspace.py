@@ -17,13 +17,23 @@ CHUNK = 4_000_000
 
 @dataclass(frozen=True)
 class Subspace:
-    """x ~ c B with codes c by ridge regression on the observed entries of x."""
+    """x ~ c B with codes c by ridge regression on the observed entries of x.
 
-    basis: NDArray[np.float64]  # B, r x m
+    If there is a constant, every x has a further entry of this value.
+    """
+
+    basis: NDArray[np.float64]  # B, r x m, or r x (m + 1) if there is a constant
     ridge: float
+    constant: float | None = None
 
     def complete(self, X: Array, observed: NDArray[np.bool_]) -> Array:
-        return np.where(observed, X, self.codes(X, observed) @ self.basis)
+        n, m = X.shape
+        if self.constant is None:
+            codes = self.codes(X, observed)
+        else:
+            X1 = np.column_stack([X, np.full(n, self.constant)])
+            codes = self.codes(X1, np.column_stack([observed, np.ones(n, bool)]))
+        return np.where(observed, X, codes @ self.basis[:, :m])
 
     def codes(self, X: Array, observed: NDArray[np.bool_]) -> NDArray[np.float64]:
         """Codes of rows, n x m -> n x r, each from matrices of its own: no row sees another."""
@@ -69,8 +79,9 @@ class LinearImputer(Imputer):
         super()._publish(outcome)
         assert isinstance(self._rows, Subspace)
         basis, spread = self._rows.basis, self._scaling.spread
+        varying = spread > 0
         self.components_ = np.zeros((len(basis), len(spread)))
-        self.components_[:, spread > 0] = basis * spread[spread > 0]
+        self.components_[:, varying] = basis[:, : varying.sum()] * spread[varying]
 
 
 def basis_of(X: Array) -> NDArray[np.float64]:

@@ -69,7 +69,7 @@ def _complete_frame(frame: nw.DataFrame[Any], parameters: dict[str, Any]) -> Any
     left = [name for name in others if frame[name].null_count()]
     if left:
         warn_user(f"Columns {left} are not numeric: their holes were left as they are.")
-    X = np.column_stack([_floats(frame[name]) for name in numeric])
+    X = np.column_stack([floats(frame[name]) for name in numeric])
     filled = _complete_array(X, parameters, numeric)
     fills = np.isnan(X) & ~np.isnan(filled)
     replaced = [
@@ -80,5 +80,6 @@ def _complete_frame(frame: nw.DataFrame[Any], parameters: dict[str, Any]) -> Any
     return frame.with_columns(*replaced).to_native()
 
 
-def _floats(column: nw.Series[Any]) -> Any:
+def floats(column: nw.Series[Any]) -> Any:
+    """A numeric column as an array of floats, with NaN for nulls."""
     return column.cast(nw.Float64).fill_null(float("nan")).to_numpy()

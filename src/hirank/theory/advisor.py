@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
-from numbers import Real
 from typing import Any
 
 import narwhals.stable.v1 as nw
@@ -12,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import check_array, check_random_state
 
-from hirank.estimators.parameters import is_missing
+from hirank.estimators.parameters import check_missing_values, is_missing
+from hirank.estimators.tables import floats
 from hirank.kernels import Array
 from hirank.model.scaling import Scaling
 from hirank.theory.advice import Advice
@@ -134,8 +134,7 @@ class _Table:
 
     @classmethod
     def read(cls, X: Any, missing_values: float) -> _Table:
-        if not isinstance(missing_values, Real):
-            raise ValueError(f"missing_values must be a number or NaN; got {missing_values!r}.")
+        check_missing_values(missing_values)
         values, names, ignored = _numbers(X)
         observed = ~is_missing(values, float(missing_values))
         if not observed.any():
@@ -143,7 +142,7 @@ class _Table:
                 "X has no observed entry: there is nothing to go by. "
                 f"Check that missing_values={missing_values!r} is what you mean."
             )
-        nonempty = observed.any(axis=0)
+        nonempty = observed.sum(axis=0) > 0
         varying = nonempty.copy()
         known = Scaling.measure(values[:, nonempty], observed[:, nonempty], scale=True)
         varying[nonempty] = known.varying
@@ -172,10 +171,7 @@ def _numbers(X: Any) -> tuple[Array, tuple[Name, ...], tuple[str, ...]]:
         ignored = tuple(str(name) for name in frame.columns if name not in numeric)
         if not numeric:
             raise TypeError(f"No column is numeric: {list(ignored)}. Convert those with numbers.")
-        columns = [
-            frame[name].cast(nw.Float64).fill_null(float("nan")).to_numpy() for name in numeric
-        ]
-        X, names = np.column_stack(columns), tuple(numeric)
+        X, names = np.column_stack([floats(frame[name]) for name in numeric]), tuple(numeric)
     else:
         names, ignored = None, ()
     values = check_array(X, dtype=np.float64, ensure_all_finite="allow-nan", input_name="X")

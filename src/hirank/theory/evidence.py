@@ -8,11 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from hirank.baselines.alternating import completions
 from hirank.estimators.kfmc import KFMC
 from hirank.estimators.parameters import components_of
 from hirank.kernels import Array
 from hirank.model.scaling import Scaling
-from hirank.theory.linear import linear_completions
 
 PART = 0.1
 """Part of the observed entries that is hidden in a round."""
@@ -230,7 +230,7 @@ def _best_linear(
         [float(np.sum(truth[side] ** 2)) for side in (hand, ~hand)],
     )
     table, lowest_sum = np.zeros_like(Y), sum(lowest)
-    for completion in linear_completions(Y, seen):
+    for completion in completions(Y, seen):
         fill = np.clip(completion[at], -WILD, WILD)
         squares = (fill - truth) ** 2
         for number, side in enumerate((hand, ~hand)):
