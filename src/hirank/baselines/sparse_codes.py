@@ -12,6 +12,9 @@ from sklearn.linear_model import lars_path
 
 from hirank.kernels import Array
 
+ROUNDING = 1e-10
+"""Codes of less than this part of the largest are 0."""
+
 
 @dataclass(frozen=True)
 class SparseRows:
@@ -43,7 +46,7 @@ def lasso_codes(X: Array, observed: NDArray[np.bool_], D: Array, l1: float) -> N
             count = int(seen.sum())
             if not count:
                 continue
-            codes[i, used] = lars_path(
+            z = lars_path(
                 np.asfortranarray(atoms[:, seen].T),
                 x[seen],
                 alpha_min=l1 / count,
@@ -51,6 +54,8 @@ def lasso_codes(X: Array, observed: NDArray[np.bool_], D: Array, l1: float) -> N
                 copy_X=False,
                 return_path=False,
             )[2]
+            # An atom that was dropped on the way leaves a trace of rounding.
+            codes[i, used] = np.where(np.abs(z) > ROUNDING * np.abs(z).max(), z, 0)
     return codes
 
 
