@@ -27,7 +27,7 @@ BATCH = 50
 """Rows whose codes are found with one and the same dictionary."""
 FADE = 5.0
 """Rows weigh with this power of their number: early ones were coded by a poor dictionary."""
-STRONG, HALF = 0.5, 850
+STRONG, HALF = 0.15, 850
 """l1 at the start of a stream, and the rows after which it halves, until it is where it should be.
 """
 LEAST_L1 = 1e-3
