@@ -22,6 +22,9 @@ from hirank.warn import warn_user
 
 Known = NDArray[np.bool_]
 
+LEAST_MEMORY = 300
+"""Rows that units remember, whatever the method does: from fewer they would be mostly chance."""
+
 
 class OnlineModel(Protocol):
     """What has been learned from rows so far. A model is never changed: learning gives another."""
@@ -57,8 +60,8 @@ class OnlineImputer(Imputer):
     tol : float, default=1e-4
         Passes end when the misfit changes by less than this fraction in one.
     memory : float, optional
-        Rows after which ``partial_fit`` forgets (to 1/e): units of the features, and what else the
-        method remembers. By default nothing is forgotten.
+        Rows after which ``partial_fit`` forgets (to 1/e): what the method remembers, and the units
+        of the features, but those not faster than in 300. By default nothing is forgotten.
     random_state : int, RandomState or None, default=None
     """
 
@@ -241,8 +244,9 @@ class OnlineImputer(Imputer):
         model: Any = self._rows  # an OnlineModel
         if len(kept) and self.memory is not None:
             keep = float(np.exp(-1 / self.memory))
-            units = units or Units.of(scaling, self.memory, scale=self.scale)
-            units = units.after(kept, keep)
+            long = max(self.memory, LEAST_MEMORY)
+            units = units or Units.of(scaling, long, scale=self.scale)
+            units = units.after(kept, float(np.exp(-1 / long)))
             model = model.rescaled(scaling.spread / units.scaling.spread)
             scaling = units.scaling
         if len(kept):

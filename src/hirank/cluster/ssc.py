@@ -1,0 +1,271 @@
+"""Sparse subspace clustering as a scikit-learn estimator."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClusterMixin, clone
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import validate_data
+
+from hirank.cluster.affinity import affinity_matrix, cut
+from hirank.cluster.self_expression import Codes, penalty_scale, sparse_self_expression
+from hirank.estimators.kfmc import KFMC
+from hirank.estimators.parameters import check_count, check_number
+from hirank.kernels import Array
+
+
+class SSC(ClusterMixin, BaseEstimator):
+    """Sparse subspace clustering, of complete or incomplete tables.
+
+    Each sample (row) is written as a sparse combination of other samples. Those on the same
+    subspace do it with the fewest, so the graph of who uses whom falls into the subspaces, and
+    spectral clustering finds them. Missing entries are completed first.
+
+    Parameters
+    ----------
+    n_clusters : int, default=8
+        Subspaces to find.
+    alpha : float, default=800.0
+        How closely samples must be expressed: weight of the squared error against the sum of
+        absolute coefficients, in units of the smallest weight at which no sample has a zero code
+        (with ``affine=False``). 800 is the authors' value for motion segmentation, where the noise
+        is small; try 10 to 100 for noisy data.
+    affine : bool, default=True
+        Subspaces need not contain the origin: coefficients of a sample sum to 1. If all of them
+        do contain it, False is much better: a sample amid the others is a mean of any of them.
+    outlier_alpha : float, optional
+        Allows single entries to be wrong by any amount, at a cost proportional to this number;
+        try 5 to 20. By default there is no such term.
+    keep : float, default=0.7
+        Use only the largest coefficients of each sample, those with this share of the sum of
+        absolute values; 1 uses all.
+    n_components : int, optional
+        Project samples on so many principal directions (through the origin) first. The authors
+        take ``4 * n_clusters`` for motions. The time grows with the cube of the number of
+        features: worth it from a few hundred.
+    completer : estimator, optional
+        Completes X by its ``fit_transform`` if entries are missing (NaN). By default
+        ``KFMC(random_state=random_state)``.
+    max_iter : int, default=200
+        Most steps of the solver for a sample.
+    tol : float, default=1e-3
+        Largest deviation from optimality, in units of the penalty of a coefficient. A smaller
+        one gives sparser codes, and not better clusters.
+    random_state : int, RandomState or None, default=None
+        For k-means in spectral clustering, and for the default completer.
+    verbose : int, default=0
+        1 writes lines to standard error.
+
+    Attributes
+    ----------
+    labels_ : int array, n_samples
+        0 to n_clusters - 1.
+    coefficients_ : array, n_samples x n_samples
+        Row i expresses sample i.
+    affinity_matrix_ : array, n_samples x n_samples
+    completer_ : estimator or None
+        The fitted completer; None if nothing was missing.
+    n_iter_ : int
+        Most steps that a sample took.
+    stop_reason_ : str
+        A sentence.
+    n_features_in_ : int
+    feature_names_in_ : array of str
+        Only if X has string column names.
+
+    References
+    ----------
+    E. Elhamifar and R. Vidal, Sparse subspace clustering: algorithm, theory, and applications,
+    IEEE PAMI 35 (2013).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from hirank.cluster import SSC
+    >>> rng = np.random.default_rng(0)
+    >>> planes = [rng.standard_normal((30, 2)) @ rng.standard_normal((2, 6)) for _ in range(2)]
+    >>> labels = SSC(n_clusters=2, affine=False, random_state=0).fit_predict(np.vstack(planes))
+    >>> bool((labels[:30] == labels[0]).all() and (labels[30:] == 1 - labels[0]).all())
+    True
+    """
+
+    def __init__(
+        self,
+        n_clusters: int = 8,
+        *,
+        alpha: float = 800.0,
+        affine: bool = True,
+        outlier_alpha: float | None = None,
+        keep: float = 0.7,
+        n_components: int | None = None,
+        completer: Any = None,
+        max_iter: int = 200,
+        tol: float = 1e-3,
+        random_state: int | np.random.RandomState | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.alpha = alpha
+        self.affine = affine
+        self.outlier_alpha = outlier_alpha
+        self.keep = keep
+        self.n_components = n_components
+        self.completer = completer
+        self.max_iter = max_iter
+        self.tol = tol
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def fit(self, X: Any, y: object = None) -> SSC:
+        """Cluster the samples of a table.
+
+        Parameters
+        ----------
+        X : array-like, n_samples x n_features
+            With missing entries (NaN) or without; at least one entry in each row.
+        y : ignored
+
+        Returns
+        -------
+        self
+        """
+        self._check_parameters()
+        table = validate_data(
+            self, X, dtype=np.float64, ensure_all_finite="allow-nan", ensure_min_samples=2
+        )
+        if self.n_clusters > len(table):
+            raise ValueError(
+                f"n_clusters={self.n_clusters} is more than n_samples={len(table)}: ask for fewer."
+            )
+        random_state = check_random_state(self.random_state)
+        points = self._projected(_unit_size(self._completed(table, random_state)))
+        codes = self._codes(points)
+        self.coefficients_ = codes.coefficients
+        self.affinity_matrix_ = affinity_matrix(codes.coefficients, self.keep)
+        self.n_iter_ = int(codes.n_iter.max())
+        self.stop_reason_ = self._stop_reason(codes)
+        if self.affine:  # an affine subspace is a linear one with a further coordinate
+            points = np.column_stack([points, np.ones(len(points))])
+        self.labels_ = cut(self.affinity_matrix_, points, self.n_clusters, random_state)
+        return self
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        return tags
+
+    def _check_parameters(self) -> None:
+        check_count("n_clusters", self.n_clusters)
+        check_number("alpha", self.alpha, above=0)
+        if self.outlier_alpha is not None:
+            check_number("outlier_alpha (if not None)", self.outlier_alpha, above=0)
+        check_number("keep", self.keep, above=0)
+        if self.keep > 1:
+            raise ValueError(f"keep is a share, at most 1; got {self.keep!r}.")
+        if self.n_components is not None:
+            check_count("n_components (if not None)", self.n_components)
+        check_count("max_iter", self.max_iter)
+        check_number("tol", self.tol, above=0)
+
+    def _completed(self, table: Array, random_state: np.random.RandomState) -> Array:
+        """The table without holes, n x (features with an observed entry)."""
+        missing = np.isnan(table)
+        self.completer_ = None
+        if not missing.any():
+            return table
+        blank = np.flatnonzero(missing.all(axis=1)).tolist()
+        if blank:
+            raise ValueError(
+                f"Rows {_some(blank)} have no observed entry: nothing tells their cluster. "
+                "Leave them out."
+            )
+        seed = random_state.randint(2**31)
+        self.completer_ = (
+            KFMC(random_state=seed) if self.completer is None else clone(self.completer)
+        )
+        filled = np.asarray(self.completer_.fit_transform(table), dtype=np.float64)
+        if len(filled) != len(table) or not np.isfinite(filled).all():
+            raise ValueError(
+                f"{type(self.completer_).__name__} did not complete X: its output must have all "
+                "rows of X, and finite numbers only. Use another completer, or None for KFMC."
+            )
+        return filled
+
+    def _projected(self, points: Array) -> Array:
+        """Coordinates on the first principal directions; all that matter if there is no limit."""
+        n, d = points.shape
+        if self.n_components is not None and self.n_components > min(n, d):
+            raise ValueError(
+                f"n_components={self.n_components} is more than the {min(n, d)} directions that "
+                f"n_samples={n} samples with {d} features have: ask for fewer, or for None."
+            )
+        if self.n_components is None and d <= n:
+            return points
+        U, S, _ = np.linalg.svd(points, full_matrices=False)
+        return (U * S)[:, : self.n_components]
+
+    def _codes(self, points: Array) -> Codes:
+        scale = penalty_scale(points)
+        if scale == 0 and not self.affine:
+            raise ValueError(
+                "Every sample is orthogonal to all others (or zero): none can be expressed by "
+                "others. Try affine=True, or more samples."
+            )
+        cost = None
+        if self.outlier_alpha is not None:
+            sizes = np.sort(np.abs(points).sum(axis=1))
+            cost = self.outlier_alpha / max(
+                sizes[-2], 1e-300
+            )  # the largest of the others, at worst
+        codes = sparse_self_expression(
+            points,
+            self.alpha / (scale or 1),
+            affine=self.affine,
+            outlier_cost=cost,
+            tol=self.tol,
+            max_iter=self.max_iter,
+            report=self._reporter(len(points)),
+        )
+        if not codes.coefficients.any():
+            raise ValueError(
+                f"All coefficients are zero: alpha={self.alpha:g} makes them too expensive. "
+                "Raise alpha above 1 (800 is the default)"
+                + ("." if cost is None else ", or outlier_alpha.")
+            )
+        return codes
+
+    def _reporter(self, n: int) -> Callable[[int], None] | None:
+        if not self.verbose:
+            return None
+        began = time.perf_counter()
+
+        def report(done: int) -> None:
+            seconds = time.perf_counter() - began
+            sys.stderr.write(f"[SSC] {done} of {n} samples expressed, {seconds:.1f} s\n")
+
+        return report
+
+    def _stop_reason(self, codes: Codes) -> str:
+        late = np.flatnonzero(codes.violation > self.tol).tolist()
+        if not late:
+            return f"Every sample is expressed optimally within tol={self.tol:g}."
+        worst = float(codes.violation.max())
+        return (
+            f"{len(late)} sample(s), rows {_some(late)}, are expressed only within {worst:.1g} of "
+            f"optimal, not tol={self.tol:g}: raise max_iter ({self.max_iter}), or tol."
+        )
+
+
+def _unit_size(table: Array) -> Array:
+    """The table divided by its largest entry, so that squares can't overflow."""
+    largest = np.abs(table).max(initial=0)
+    return table / largest if largest > 0 else table
+
+
+def _some(rows: list[int]) -> str:
+    return ", ".join(map(str, rows[:5])) + (", ..." if len(rows) > 5 else "")
