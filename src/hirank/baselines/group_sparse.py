@@ -196,9 +196,9 @@ def improve_coefficients(C: Array, X: Array, l1: float) -> Array:
     sizes = np.linalg.norm(X, axis=1)
     sizes[sizes == 0] = 1
     U = X / sizes[:, None]
-    limit = float(np.linalg.norm(U, 2)) ** 2
-    if limit == 0 or n == 1:
+    if n == 1 or not U.any():
         return np.zeros_like(C)
+    limit = float(np.linalg.norm(U, 2)) ** 2
     B = C * sizes
     size = max(1, CHUNK // (min(n, WORKING) * m))
     for first in range(0, n, size):

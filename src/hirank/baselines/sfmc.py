@@ -222,6 +222,8 @@ def improve_atoms(X: Array, observed: NDArray[np.bool_], Z: Array, D: Array, rid
     Each feature has a system of its own, over the samples that have it. Preconditioned by the
     system over all samples, which they are close to if entries are missing at random.
     """
+    if not len(D):
+        return D
     gram = Z.T @ Z
     share = max(float(observed.mean()), 1e-3)
     factor = cho_factor(share * gram + ridge * np.eye(len(gram)))

@@ -103,9 +103,9 @@ def improve_codes(
     For fits, where codes and dictionary change in turn and neither needs to be exact. X must be 0
     where not observed. A row whose objective has risen keeps its codes.
     """
-    size = float(np.linalg.norm(D, 2)) ** 2
-    if size == 0:
+    if not D.any():
         return np.zeros_like(Z)
+    size = float(np.linalg.norm(D, 2)) ** 2
     before, ahead = Z, Z
     for weight in momentum(steps):
         gradient = (observed * (ahead @ D) - X) @ D.T
