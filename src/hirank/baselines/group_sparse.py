@@ -1,0 +1,292 @@
+"""Completion of unions of subspaces by sparse self-expression."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import KW_ONLY, dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils import check_random_state
+
+from hirank.baselines.sparse_codes import SparseRows, momentum, shrunk, unit_of, vanished
+from hirank.estimators.imputer import Imputer
+from hirank.estimators.parameters import check_count, check_number
+from hirank.kernels import Array
+from hirank.model.start import soft_impute
+from hirank.solvers.held_out import hide
+from hirank.solvers.record import NOTHING, Callback, Completed, Recorder
+
+PATH = (0.12, 0.06, 0.03, 0.015, 0.007, 0.003, 0.0015)
+"""The path of l1, in units of the root mean square of the entries."""
+INNER = 20
+"""Accelerated steps for the codes between two steps for the missing entries."""
+WORKING = 64
+"""Samples that a sample may use in one step, unless it uses more already."""
+CHUNK = 4_000_000
+"""Numbers in the largest intermediate array."""
+SOLVE = 10
+"""Iterations of conjugate gradients for the missing entries."""
+AS_GOOD = 1.01
+"""Times the lowest error on hidden entries: as good."""
+UNJUDGED = 0.01
+"""l1 for tables with too few entries to judge by."""
+
+
+@dataclass(eq=False, repr=False)
+class GroupSparse(Imputer):
+    """Imputation by self-expression: each sample is a combination of few other samples.
+
+    Minimizes 1/2 |X - C X|^2 + l1 sum_ij |c_ij| |x_j| over coefficients C (n_samples x n_samples,
+    with zeros on the diagonal) and the missing entries of X. Samples of one subspace find each
+    other, so that tables of full rank can be completed if their samples lie in many subspaces.
+
+    Parameters
+    ----------
+    l1 : float or "auto", default="auto"
+        Weight of the coefficients, in units of the root mean square of the scaled entries: where
+        the path ends. ``"auto"`` hides a few observed entries and takes the one that recovers them
+        best.
+    max_iter : int, default=10
+        Most steps for each l1 on the path.
+    tol : float, default=1e-4
+        Steps for an l1 end when the objective falls by less than this fraction in one.
+    random_state : int, RandomState or None, default=None
+        Chooses the entries that are hidden.
+    scale, missing_values, add_indicator, keep_empty_features, verbose
+        As in :class:`hirank.KFMC`, but without scaling by default: centered features turn linear
+        subspaces into affine ones.
+
+    Attributes
+    ----------
+    l1_ : float
+    coefficients_ : array, n_samples_used x n_samples_used
+        C, of the samples with an observed entry. ``abs(C) + abs(C).T`` is a similarity to cluster
+        by.
+    objective_, n_iter_, stop_reason_, trace_, has_values_, n_features_in_, feature_names_in_
+        As in :class:`hirank.KFMC`.
+
+    Notes
+    -----
+    Elhamifar (2016) lifts the products of coefficients and missing entries to variables of their
+    own: for each pair of samples i, j a group, whose norms are added up, and for each j a matrix of
+    groups that ought to have rank one, which he relaxes to a nuclear norm. That takes n x n x m
+    variables. Here rank one is kept exactly by using the factors, c_ij and x_j, as variables; a
+    group is the vector c_ij x_j, its norm |c_ij| |x_j|. The problem is the smaller for it (n x n
+    and n x m variables) and no longer convex: it starts from a linear completion and follows a path
+    of falling l1. Coefficients (accelerated proximal steps) and missing entries (conjugate
+    gradients) change in turn. Missing entries are first moved to the best fit alone; only where
+    that raises the objective, with the group norms in the balance too: their pull towards 0, where
+    followed throughout, ends at poorer completions.
+
+    A step takes O(n^2 m) time, and the fit O(n^2) memory. ``transform`` gives new samples sparse
+    codes in the completed samples of the fit, then refits them by least squares on those in use.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from hirank.baselines import GroupSparse
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(60, 2)) @ rng.normal(size=(2, 12))
+    >>> holes = np.where(rng.random(X.shape) < 0.2, np.nan, X)
+    >>> filled = GroupSparse(1e-3).fit_transform(holes)
+    >>> bool(np.abs(filled - X).max() < 0.05)
+    True
+    """
+
+    l1: float | str = "auto"
+    _: KW_ONLY
+    max_iter: int = 10
+    tol: float = 1e-4
+    random_state: int | np.random.RandomState | None = None
+    scale: bool = False
+
+    def _check_parameters(self) -> None:
+        if self.l1 != "auto":
+            check_number("l1 (if not 'auto')", self.l1, above=0)
+        check_count("max_iter", self.max_iter)
+        check_number("tol", self.tol, least=0)
+
+    def _most_steps(self) -> int:
+        return (1 + (self.l1 == "auto")) * (len(PATH) + 1) * self.max_iter
+
+    def _learn(
+        self, X: Array, observed: NDArray[np.bool_], callback: Callback
+    ) -> tuple[Completed, SparseRows]:
+        record = Recorder(callback)
+        if not X.shape[1]:
+            done = record.finish(X, NOTHING, l1=0.0, coefficients=np.zeros((len(X), len(X))))
+            return done, SparseRows(np.zeros((0, 0)), 1.0)
+        unit = unit_of(X, observed)
+        known = np.where(observed, X, 0) / unit
+        walk = Walk(record, self.max_iter, self.tol)
+        rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31))
+        l1 = choose_end(walk, known, observed, rng) if self.l1 == "auto" else float(self.l1)
+        *_, (l1, model) = walk.along(known, observed, path_to(l1))
+        if len(X) > 1 and not model.C.any():
+            raise vanished(l1)
+        filled = np.where(observed, X, unit * model.X)
+        reason = record.stopped() if record.over else walk.reason
+        done = record.finish(filled, reason, l1=l1, coefficients=model.C)
+        sizes = np.linalg.norm(filled, axis=1, keepdims=True)
+        return done, SparseRows(filled / np.where(sizes > 0, sizes, 1), l1 * unit)
+
+
+class Expression(NamedTuple):
+    """X ~ C X."""
+
+    C: Array  # n x n, zeros on the diagonal
+    X: Array  # n x m, completed
+
+
+def path_to(l1: float) -> tuple[float, ...]:
+    """The path of l1 that ends at a given one."""
+    return (*(other for other in PATH if other > l1), l1)
+
+
+class Walk:
+    """The path of falling l1, step by step; each stage starts from the last."""
+
+    def __init__(self, record: Recorder, max_iter: int, tol: float) -> None:
+        self.record, self.max_iter, self.tol = record, max_iter, tol
+        self.reason = ""
+
+    def along(
+        self, X: Array, observed: NDArray[np.bool_], path: tuple[float, ...]
+    ) -> Iterator[tuple[float, Expression]]:
+        """What each l1 in turn leads to, for X, n x m, with 0 where not observed."""
+        model = Expression(np.zeros((len(X), len(X))), soft_impute(X, observed))
+        for l1 in path:
+            model = self._settle(model, ~observed, l1)
+            yield l1, model
+            if self.record.over:
+                return
+
+    def _settle(self, model: Expression, missing: NDArray[np.bool_], l1: float) -> Expression:
+        C, X = model
+        stage, before = self.record.stages, np.inf
+        for _ in range(self.max_iter):
+            C = improve_coefficients(C, X, l1)
+            X, objective = improve_entries(C, X, missing, l1)
+            if self.record(objective, stage):
+                break
+            if before - objective <= self.tol * objective:
+                self.reason = self.record.converged(self.tol, "the objective")
+                break
+            before = objective
+        else:
+            self.reason = self.record.exhausted(self.max_iter)
+        return Expression(C, X)
+
+
+def objective_of(C: Array, X: Array, l1: float) -> float:
+    """1/2 |X - C X|^2 + l1 sum_ij |c_ij| |x_j|."""
+    groups = np.abs(C).sum(axis=0) @ np.linalg.norm(X, axis=1)
+    return float(np.sum((X - C @ X) ** 2) / 2 + l1 * groups)
+
+
+def improve_coefficients(C: Array, X: Array, l1: float) -> Array:
+    """Coefficients, n x n, after some accelerated proximal steps, for samples of unit size.
+
+    Each row works on the samples it uses and those its residual points at, up to `WORKING` in all:
+    the others would stay at 0 as a rule, and get their turn in the next call if not.
+    """
+    n, m = X.shape
+    sizes = np.linalg.norm(X, axis=1)
+    sizes[sizes == 0] = 1
+    U = X / sizes[:, None]
+    if n == 1 or not U.any():
+        return np.zeros_like(C)
+    limit = float(np.linalg.norm(U, 2)) ** 2
+    B = C * sizes
+    size = max(1, CHUNK // (min(n, WORKING) * m))
+    for first in range(0, n, size):
+        rows = np.arange(first, min(n, first + size))
+        wanted = np.abs((X[rows] - B[rows] @ U) @ U.T)
+        wanted[B[rows] != 0] = np.inf
+        wanted[np.arange(len(rows)), rows] = -1
+        count = min(n - 1, max(WORKING, int(np.isinf(wanted).sum(axis=1).max())))
+        chosen = np.argpartition(-wanted, count - 1, axis=1)[:, :count]
+        start = np.take_along_axis(B[rows], chosen, axis=1)
+        after = _proximal_steps(start, U[chosen], X[rows], l1, limit)
+        B[rows] = 0
+        B[rows[:, None], chosen] = after
+    return B / sizes
+
+
+def _proximal_steps(start: Array, atoms: Array, X: Array, l1: float, limit: float) -> Array:
+    """Codes, n x k, of rows X, n x m, each in atoms of its own, n x k x m.
+
+    A row whose objective has risen keeps its codes.
+    """
+
+    def residual(codes: Array) -> Array:
+        return (codes[:, None, :] @ atoms)[:, 0] - X
+
+    def objectives(codes: Array) -> Array:
+        return np.sum(residual(codes) ** 2, axis=1) / 2 + l1 * np.abs(codes).sum(axis=1)
+
+    before, ahead = start, start
+    for weight in momentum(INNER):
+        gradient = (atoms @ residual(ahead)[:, :, None])[:, :, 0]
+        after = shrunk(ahead - gradient / limit, l1 / limit)
+        ahead = after + weight * (after - before)
+        before = after
+    return np.where((objectives(before) > objectives(start))[:, None], start, before)
+
+
+def improve_entries(
+    C: Array, X: Array, missing: NDArray[np.bool_], l1: float
+) -> tuple[Array, float]:
+    """X, n x m, with missing entries that fit better for given coefficients, and the objective."""
+    before = objective_of(C, X, l1)
+    best = _fit_entries(C, X, missing, np.zeros(len(X)))
+    after = objective_of(C, best, l1)
+    if after <= before:
+        return best, after
+    # |x| <= (|x|^2 / s + s) / 2 with equality at s = |x|: a ridge that can't raise the sum.
+    sizes = np.linalg.norm(X, axis=1)
+    ridge = l1 * np.abs(C).sum(axis=0) / np.where(sizes > 0, sizes, 1)
+    best = _fit_entries(C, X, missing, ridge)
+    after = objective_of(C, best, l1)
+    return (best, after) if after <= before else (X, before)
+
+
+def _fit_entries(
+    C: Array, X: Array, missing: NDArray[np.bool_], ridge: NDArray[np.float64]
+) -> Array:
+    """Conjugate gradients on 1/2 |X - C X|^2 + 1/2 sum_j ridge_j |x_j|^2 over missing entries."""
+
+    def apply(P: Array) -> Array:
+        R = P - C @ P
+        return np.where(missing, R - C.T @ R + ridge[:, None] * P, 0)
+
+    residual = -apply(X)
+    direction, size = residual, float(np.sum(residual**2))
+    for _ in range(SOLVE):
+        image = apply(direction)
+        curvature = float(np.sum(direction * image))
+        if curvature <= 0:
+            break
+        step = size / curvature
+        X = X + step * direction
+        residual = residual - step * image
+        after = float(np.sum(residual**2))
+        direction = residual + (after / size) * direction
+        size = after
+    return X
+
+
+def choose_end(
+    walk: Walk, X: Array, observed: NDArray[np.bool_], rng: np.random.Generator
+) -> float:
+    """The l1 on the path that recovers hidden entries best; of those as good, the smallest."""
+    hidden = hide(observed, rng)
+    if not hidden.any():
+        return UNJUDGED
+    seen, errors = observed & ~hidden, []
+    for _, model in walk.along(np.where(seen, X, 0), seen, PATH):
+        errors.append(float(np.mean(np.abs((model.X - X)[hidden]))))
+    good = np.flatnonzero(np.array(errors) <= AS_GOOD * min(errors))
+    return PATH[int(good[-1])]

@@ -1,0 +1,151 @@
+"""Sparse codes of rows with missing entries: what DLSR, SFMC and GroupSparse share."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.linear_model import lars_path
+
+from hirank.kernels import Array
+
+ROUNDING = 1e-10
+"""Codes of less than this part of the largest are 0."""
+
+
+@dataclass(frozen=True)
+class SparseRows:
+    """x ~ z D with sparse codes z by the observed entries of x: OSE-DLSR in the paper."""
+
+    D: NDArray[np.float64]  # atoms, r x m
+    l1: float
+
+    def complete(self, X: Array, observed: NDArray[np.bool_]) -> Array:
+        codes = refit(X, observed, self.D, lasso_codes(X, observed, self.D, self.l1))
+        return np.where(observed, X, _products(codes, self.D))
+
+
+def lasso_codes(X: Array, observed: NDArray[np.bool_], D: Array, l1: float) -> NDArray[np.float64]:
+    """Codes z that minimize 1/2 |x - z D|^2 + l1 |z|_1 over the observed entries of each row.
+
+    X is n x m, D is r x m, the codes are n x r. By least angle regression: exact, without a
+    tolerance, and each row by arithmetic of its own, so that no row sees another.
+    """
+    codes = np.zeros((len(X), len(D)))
+    used = np.flatnonzero(np.any(D != 0, axis=1))
+    if not len(used):
+        return codes
+    atoms = D[used]
+    with warnings.catch_warnings():
+        # Atoms that are equal on a row's observed entries: one of them is left out.
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        for i, (x, seen) in enumerate(zip(X, observed, strict=True)):
+            count = int(seen.sum())
+            if not count:
+                continue
+            z = lars_path(
+                np.asfortranarray(atoms[:, seen].T),
+                x[seen],
+                alpha_min=l1 / count,
+                method="lasso",
+                copy_X=False,
+                return_path=False,
+            )[2]
+            # An atom that was dropped on the way leaves a trace of rounding.
+            codes[i, used] = np.where(np.abs(z) > ROUNDING * np.abs(z).max(), z, 0)
+    return codes
+
+
+def refit(
+    X: Array, observed: NDArray[np.bool_], D: Array, codes: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Codes, n x r, by least squares on the atoms in use: free of the shrinkage of the l1 term.
+
+    Rows that use more atoms than half of their observed entries keep their codes: least squares
+    would fit whatever there is.
+    """
+    codes = codes.copy()
+    for z, x, seen in zip(codes, X, observed, strict=True):
+        support = np.flatnonzero(z)
+        if 0 < len(support) <= seen.sum() // 2:
+            z[support] = np.linalg.lstsq(D[support][:, seen].T, x[seen], rcond=None)[0]
+    return codes
+
+
+def _products(codes: NDArray[np.float64], D: Array) -> NDArray[np.float64]:
+    """Codes times D, n x m, one row at a time: a product of all would round by batch."""
+    return np.stack([z @ D for z in codes]) if len(codes) else np.zeros((0, D.shape[1]))
+
+
+def shrunk(Z: Array, threshold: float | Array) -> Array:
+    """Z with its entries moved towards 0 by `threshold`."""
+    return Z - np.clip(Z, -threshold, threshold)
+
+
+def momentum(steps: int) -> NDArray[np.float64]:
+    """Weights of the extrapolation in so many accelerated proximal steps."""
+    t, weights = 1.0, []
+    for _ in range(steps):
+        longer = (1 + np.sqrt(1 + 4 * t * t)) / 2
+        weights.append((t - 1) / longer)
+        t = longer
+    return np.array(weights)
+
+
+def improve_codes(
+    X: Array, observed: NDArray[np.bool_], D: Array, Z: Array, l1: float, steps: int
+) -> Array:
+    """Codes Z, n x r, after some accelerated proximal steps on all rows at once.
+
+    For fits, where codes and dictionary change in turn and neither needs to be exact. X must be 0
+    where not observed. A row whose objective has risen keeps its codes.
+    """
+    if not D.any():
+        return np.zeros_like(Z)
+    size = float(np.linalg.norm(D, 2)) ** 2
+    before, ahead = Z, Z
+    for weight in momentum(steps):
+        gradient = (observed * (ahead @ D) - X) @ D.T
+        after = shrunk(ahead - gradient / size, l1 / size)
+        ahead = after + weight * (after - before)
+        before = after
+    worse = _row_objectives(X, observed, D, before, l1) > _row_objectives(X, observed, D, Z, l1)
+    return np.where(worse[:, None], Z, before)
+
+
+def _row_objectives(
+    X: Array, observed: NDArray[np.bool_], D: Array, Z: Array, l1: float
+) -> NDArray[np.float64]:
+    residual = observed * (Z @ D) - X
+    return np.sum(residual**2, axis=1) / 2 + l1 * np.abs(Z).sum(axis=1)
+
+
+def unit_of(X: Array, observed: NDArray[np.bool_]) -> float:
+    """Root mean square of the observed entries of X, n x m; l1 is in units of it."""
+    known = X[observed]
+    size = float(np.abs(known).max()) if known.size else 0.0
+    return size * float(np.sqrt(np.mean((known / size) ** 2))) if size else 1.0
+
+
+def vanished(l1: float) -> ValueError:
+    """The error for an l1 that leaves nothing."""
+    return ValueError(
+        f"l1={l1:g} is so large that all codes vanish, and every missing entry would be filled "
+        "with 0 in scaled units. Use a smaller l1; below 0.1 is usual."
+    )
+
+
+def atoms_of(n_components: int | str, shape: tuple[int, ...], per_feature: int) -> int:
+    """How many atoms, for a table of n x m."""
+    n, m = shape
+    if n_components == "auto":
+        return max(1, min(n, per_feature * m))
+    if int(n_components) > n:
+        raise ValueError(
+            f"n_components={n_components} is more than there are samples with a value "
+            f"(n_samples={n}) to start atoms from. Use at most {n}, or 'auto'."
+        )
+    return int(n_components)
