@@ -10,12 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
-from hirank.baselines.sparse_codes import SparseRows, momentum, shrunk, unit_of, vanished
+from hirank.baselines.sparse_codes import SparseRows, best_end, momentum, shrunk, unit_of, vanished
 from hirank.estimators.imputer import Imputer
 from hirank.estimators.parameters import check_count, check_number
 from hirank.kernels import Array
 from hirank.model.start import soft_impute
-from hirank.solvers.held_out import hide
 from hirank.solvers.record import NOTHING, Callback, Completed, Recorder
 
 PATH = (0.12, 0.06, 0.03, 0.015, 0.007, 0.003, 0.0015)
@@ -28,10 +27,6 @@ CHUNK = 4_000_000
 """Numbers in the largest intermediate array."""
 SOLVE = 10
 """Iterations of conjugate gradients for the missing entries."""
-AS_GOOD = 1.01
-"""Times the lowest error on hidden entries: as good."""
-UNJUDGED = 0.01
-"""l1 for tables with too few entries to judge by."""
 
 
 @dataclass(eq=False, repr=False)
@@ -281,12 +276,9 @@ def _fit_entries(
 def choose_end(
     walk: Walk, X: Array, observed: NDArray[np.bool_], rng: np.random.Generator
 ) -> float:
-    """The l1 on the path that recovers hidden entries best; of those as good, the smallest."""
-    hidden = hide(observed, rng)
-    if not hidden.any():
-        return UNJUDGED
-    seen, errors = observed & ~hidden, []
-    for _, model in walk.along(np.where(seen, X, 0), seen, PATH):
-        errors.append(float(np.mean(np.abs((model.X - X)[hidden]))))
-    good = np.flatnonzero(np.array(errors) <= AS_GOOD * min(errors))
-    return PATH[int(good[-1])]
+    """The l1 on the path that recovers hidden entries of X, n x m, best."""
+
+    def fills(known: Array, seen: NDArray[np.bool_]) -> Iterator[Array]:
+        return (model.X for _, model in walk.along(known, seen, PATH))
+
+    return best_end(PATH, fills, X, observed, rng)

@@ -14,6 +14,7 @@ from sklearn.utils import check_random_state
 from hirank.baselines.sparse_codes import (
     SparseRows,
     atoms_of,
+    best_end,
     improve_codes,
     unit_of,
     vanished,
@@ -21,7 +22,6 @@ from hirank.baselines.sparse_codes import (
 from hirank.estimators.imputer import Imputer
 from hirank.estimators.parameters import check_count, check_number
 from hirank.kernels import Array
-from hirank.solvers.held_out import hide
 from hirank.solvers.record import NOTHING, Callback, Completed, Recorder
 
 PATH = (0.35, 0.18, 0.09, 0.045, 0.02, 0.01, 0.003, 0.001)
@@ -34,8 +34,6 @@ SOLVE = 5
 """Iterations of conjugate gradients for the dictionary."""
 GONE = 1e-6
 """An atom of less than this part of the largest is dropped."""
-AS_GOOD = 1.01
-"""Times the lowest error on hidden entries: as good."""
 
 
 @dataclass(eq=False, repr=False)
@@ -267,12 +265,9 @@ def choose_end(
     start: Array,
     rng: np.random.Generator,
 ) -> float:
-    """The l1 on the path that recovers hidden entries best; of those as good, the smallest."""
-    hidden = hide(observed, rng)
-    if not hidden.any():
-        return 0.01
-    seen, errors = observed & ~hidden, []
-    for _, model in walk.along(np.where(seen, X, 0), seen, start, PATH):
-        errors.append(float(np.mean(np.abs((model.Z @ model.D - X)[hidden]))))
-    good = np.flatnonzero(np.array(errors) <= AS_GOOD * min(errors))
-    return PATH[int(good[-1])]
+    """The l1 on the path that recovers hidden entries of X, n x m, best."""
+
+    def fills(known: Array, seen: NDArray[np.bool_]) -> Iterator[Array]:
+        return (model.Z @ model.D for _, model in walk.along(known, seen, start, PATH))
+
+    return best_end(PATH, fills, X, observed, rng)

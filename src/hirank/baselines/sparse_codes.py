@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,7 +12,12 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import lars_path
 
 from hirank.kernels import Array
+from hirank.solvers.held_out import hide
 
+AS_GOOD = 1.01
+"""Times the lowest error on hidden entries: as good."""
+UNJUDGED = 0.01
+"""l1 for tables with too few entries to judge by."""
 ROUNDING = 1e-10
 """Codes of less than this part of the largest are 0."""
 
@@ -121,6 +127,28 @@ def _row_objectives(
 ) -> NDArray[np.float64]:
     residual = observed * (Z @ D) - X
     return np.sum(residual**2, axis=1) / 2 + l1 * np.abs(Z).sum(axis=1)
+
+
+def best_end(
+    path: tuple[float, ...],
+    fills: Callable[[Array, NDArray[np.bool_]], Iterable[Array]],
+    X: Array,
+    observed: NDArray[np.bool_],
+    rng: np.random.Generator,
+) -> float:
+    """The l1 on a path that recovers hidden entries of X, n x m, best; of those as good, the last.
+
+    `fills` gives the completed table, n x m, for each l1 on the path, from a table with zeros in
+    its holes and what is seen of it.
+    """
+    hidden = hide(observed, rng)
+    if not hidden.any():
+        return UNJUDGED
+    seen = observed & ~hidden
+    filled = fills(np.where(seen, X, 0), seen)
+    errors = [float(np.mean(np.abs((table - X)[hidden]))) for table in filled]
+    good = np.flatnonzero(np.array(errors) <= AS_GOOD * min(errors))
+    return path[int(good[-1])]
 
 
 def unit_of(X: Array, observed: NDArray[np.bool_]) -> float:

@@ -52,7 +52,12 @@ class Recorder:
         self.over = False  # whether the callback has asked to stop
 
     def __call__(self, objective: float, stage: int = 0) -> bool:
-        """Record a step; true if the callback asks to stop."""
+        """Record a step; true if the callback asks, or has asked, to stop.
+
+        What a method still does after that to come to an end is nobody's business.
+        """
+        if self.over:
+            return True
         line = Progress(self.steps + 1, stage, float(objective), perf_counter() - self.began)
         self.lines.append(line)
         self.over = self.callback is not None and bool(self.callback(line))
