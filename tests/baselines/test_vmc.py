@@ -93,6 +93,7 @@ def test_hidden_entries_end_the_path_of_a_narrow_kernel_early_on_noisy_data():
     error = missing_relative_error(chosen.fit_transform(holes), truth, observed)
     to_the_end = NLMC(1.0, smoothing=1e-8).fit_transform(holes)
     assert chosen.smoothing_ > 1e-6
+    assert "Hidden entries were recovered best at stage" in chosen.stop_reason_
     assert error < missing_relative_error(to_the_end, truth, observed)
 
 

@@ -95,7 +95,11 @@ def complete_table(
         plan, count = plans[0], len(plans[0].stages)
         if len(plans) > 1 or plan.smoothing is None:
             plan, count = _choose(X, observed, plans, rng, record, workers)
-        return Walk(plan, observed, record, workers)(soft_impute(X, observed), count)
+        found = Walk(plan, observed, record, workers)(soft_impute(X, observed), count)
+    if count == len(plan.stages) or record.over:
+        return found
+    why = f"Hidden entries were recovered best at stage {count} of {len(plan.stages)}"
+    return replace(found, reason=f"{why}, so the path ends there. {found.reason}")
 
 
 def _choose(
