@@ -3,7 +3,8 @@
 For each smoothing gamma of a path the penalty is lowered over the missing entries. The gradient of
 the penalty is that of the least squares with the weights of the moment, so weights are renewed with
 every step; the curvature of the least squares, sample by sample, guides the steps (L-BFGS with a
-line search: within a stage the penalty can't rise).
+line search: within a stage the penalty can't rise). Between stages, samples that fit badly try
+again from where their neighbors are: on unions of surfaces some start near the wrong one.
 """
 
 from __future__ import annotations
@@ -24,8 +25,10 @@ from hirank.solvers import quasi_newton as qn
 from hirank.solvers.held_out import BestStage, hide
 from hirank.solvers.path import Setting, Stage, resettle, settle
 from hirank.solvers.record import Recorder
+from hirank.solvers.second_look import second_look
+from hirank.solvers.table import LOOK_AFTER
 
-FIRST_SMOOTHING, LAST_SMOOTHING = 1e-1, 1e-8
+FIRST_SMOOTHING, LAST_SMOOTHING = 1e-1, 1e-10
 """Smoothing of the first and the last stage, in units of the mean of k(x, x)."""
 FEWEST_LANDMARKS, MOST_LANDMARKS = 150, 400
 """What the automatic rule keeps to."""
@@ -141,15 +144,17 @@ class Walk:
     def __call__(self, X: Array, count: int, best: BestStage | None = None) -> Found:
         """Walk so many stages from X, n x m, or until hidden entries only get worse."""
         plan, settings = self.plan, list[Setting]()
-        for stage in plan.stages[:count]:
+        for number, stage in enumerate(plan.stages[:count]):
             setting = settle(stage, plan.kernel, X, X)
             landmarks = plan.landmarks(X, setting.kernel)
             penalty = Penalty(setting.kernel, setting.beta, plan.power)
             X, reason = self._descend(X, penalty, landmarks)
+            D = X.copy() if landmarks is None else X[landmarks]
             settings.append(setting)
-            if self.record.over or (best is not None and best.is_past(len(settings) - 1, X, X[:0])):
+            if self.record.over or (best is not None and best.is_past(number, X, D)):
                 break
-        D = X.copy() if landmarks is None else X[landmarks]
+            if number in LOOK_AFTER and number + 1 < count:
+                X, _ = second_look(X, D, self.fixed, setting, self.workers)
         return Found(X, D, plan, resettle(settings, plan.stages, D), reason)
 
     def _descend(

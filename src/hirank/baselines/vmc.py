@@ -33,7 +33,7 @@ class VMC(IRLSImputer):
         more easily.
     smoothing : float or "auto", default=1e-8
         Where the smoothing of the penalty ends, in units of the mean of k(x, x); it falls from 0.1,
-        a decade a stage. ``"auto"`` goes down to 1e-8 or stops where a few hidden entries are
+        a decade a stage. ``"auto"`` goes down to 1e-10 or stops where a few hidden entries are
         recovered best, which rarely makes a difference here.
     n_landmarks : int or "auto", default="auto"
         Samples that stand for all others in the kernel matrix, chosen anew in each stage. As many
