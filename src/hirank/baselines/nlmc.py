@@ -30,8 +30,7 @@ class NLMC(IRLSImputer):
         Length scale of the kernel as a multiple of the mean distance between samples. ``"auto"``
         takes that of 0.5, 1 and 3 which recovers a few hidden entries best.
     smoothing : float or "auto", default="auto"
-        As in :class:`VMC`, but here it pays to let hidden entries choose: on noisy data, narrow
-        kernels fit best with more of it.
+        As in :class:`VMC`. On noisy data, narrow kernels fit best with more of it.
     random_state : int, RandomState or None, default=None
         Chooses the entries that are hidden.
     power, n_landmarks, max_iter, tol

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,10 +31,10 @@ class VMC(IRLSImputer):
     power : float, default=0.5
         p of the penalty, above 0 and at most 1. Lower values are closer to a rank and get stuck
         more easily.
-    smoothing : float or "auto", default=1e-8
+    smoothing : float or "auto", default="auto"
         Where the smoothing of the penalty ends, in units of the mean of k(x, x); it falls from 0.1,
         a decade a stage. ``"auto"`` goes down to 1e-10 or stops where a few hidden entries are
-        recovered best, which rarely makes a difference here.
+        recovered best, for half as much time again.
     n_landmarks : int or "auto", default="auto"
         Samples that stand for all others in the kernel matrix, chosen anew in each stage. As many
         as samples is exact; memory is proportional to it. ``"auto"`` takes
@@ -77,8 +77,6 @@ class VMC(IRLSImputer):
 
     degree: int = 2
     offset: float = 1.0
-    _: KW_ONLY
-    smoothing: float | str = 1e-8
 
     def _check_parameters(self) -> None:
         Poly(self.degree, self.offset)
