@@ -44,7 +44,8 @@ def plain_steps(holes: np.ndarray, kernel: Kernel, bandwidth: float = 1.0) -> np
 
 METHODS: dict[str, Callable[[np.ndarray, int], np.ndarray]] = {
     "VMC": lambda X, seed: VMC(random_state=seed).fit_transform(X),
-    "VMC raw": lambda X, seed: VMC(scale=False, random_state=seed).fit_transform(X),
+    "VMC to 1e-8": lambda X, seed: VMC(smoothing=1e-8).fit_transform(X),
+    "VMC raw": lambda X, seed: VMC(smoothing=1e-8, scale=False).fit_transform(X),
     "VMC quick": lambda X, seed: VMC(smoothing=1e-4, tol=1e-2, random_state=seed).fit_transform(X),
     "NLMC": lambda X, seed: NLMC(random_state=seed).fit_transform(X),
     "NLMC raw": lambda X, seed: NLMC(scale=False, random_state=seed).fit_transform(X),
