@@ -8,11 +8,44 @@ from sklearn.base import clone
 from sklearn.impute import SimpleImputer
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from hirank.baselines import GROUSE, LRF, NNM, OnlineLRF, SoftImpute
+from hirank.baselines import (
+    DLSR,
+    GROUSE,
+    LRF,
+    NLMC,
+    NNM,
+    SFMC,
+    VMC,
+    GroupSparse,
+    OnlineLRF,
+    SoftImpute,
+)
 from hirank.metrics import missing_relative_error
 
-BASELINES = [LRF(), NNM(), SoftImpute(), GROUSE(), OnlineLRF()]
-QUICK = [LRF(4), NNM(), SoftImpute(0.02), GROUSE(3, 0.1, cut=0.3), OnlineLRF(4)]
+BASELINES = [
+    DLSR(n_passes=3),
+    GROUSE(),
+    GroupSparse(max_iter=4),
+    LRF(),
+    NLMC(max_iter=20),
+    NNM(),
+    OnlineLRF(),
+    SFMC(max_iter=15),
+    SoftImpute(),
+    VMC(max_iter=20),
+]
+QUICK = [
+    DLSR(10, 0.01, n_passes=5),
+    GROUSE(3, 0.1, cut=0.3),
+    GroupSparse(0.01),
+    LRF(4),
+    NLMC(1.0, max_iter=20),
+    NNM(),
+    OnlineLRF(4),
+    SFMC(10, 0.01),
+    SoftImpute(0.02),
+    VMC(max_iter=20),
+]
 
 every = pytest.mark.parametrize("model", QUICK, ids=lambda model: type(model).__name__)
 

@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 from sklearn.linear_model import Lasso
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from hirank.baselines import DLSR, NNM, SFMC, GroupSparse
 from hirank.baselines import dlsr as online
@@ -16,12 +15,6 @@ from hirank.metrics import missing_relative_error
 every = pytest.mark.parametrize(
     "model", [DLSR(12, 0.01, n_passes=3), SFMC(12, 0.01), GroupSparse(0.01)], ids=str
 )
-
-
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
-@parametrize_with_checks([DLSR(n_passes=3), SFMC(max_iter=15), GroupSparse(max_iter=4)])
-def test_scikit_learn(estimator, check):
-    check(estimator)
 
 
 @pytest.fixture(scope="module")

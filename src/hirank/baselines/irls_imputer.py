@@ -1,0 +1,81 @@
+"""What VMC and NLMC share as estimators; no mathematics."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import KW_ONLY, dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils import check_random_state
+
+from hirank.baselines.reweighted import Plan, complete_table
+from hirank.estimators.imputer import Imputer
+from hirank.estimators.parameters import check_count, check_number
+from hirank.kernels import Array, Kernel
+from hirank.solvers.fitted import Dictionary
+from hirank.solvers.record import NOTHING, Callback, Completed, Recorder
+
+
+@dataclass(eq=False, repr=False)
+class IRLSImputer(Imputer):
+    """Missing entries chosen such that the Schatten-p penalty of a kernel matrix is low.
+
+    A subclass says which kernels are to be tried (``_plans``).
+    """
+
+    _: KW_ONLY
+    power: float = 0.5
+    smoothing: float | str = "auto"
+    n_landmarks: int | str = "auto"
+    max_iter: int = 150
+    tol: float = 3e-4
+    random_state: int | np.random.RandomState | None = None
+
+    @abstractmethod
+    def _plans(self, X: Array, observed: NDArray[np.bool_]) -> list[Plan]:
+        """The ways to complete X, n x v, among which to choose."""
+
+    def _check_parameters(self) -> None:
+        check_number("power", self.power, above=0)
+        if self.power > 1:
+            raise ValueError(f"power must be at most 1; got {self.power!r}.")
+        if self.smoothing != "auto":
+            check_number("smoothing (if not 'auto')", self.smoothing, above=0)
+        if self.n_landmarks != "auto":
+            check_count("n_landmarks (if not 'auto')", self.n_landmarks)
+        check_count("max_iter", self.max_iter)
+        check_number("tol", self.tol, least=0)
+
+    def _plan(self, kernel: Kernel, bandwidth: float = 1.0) -> Plan:
+        return Plan(
+            kernel,
+            bandwidth,
+            float(self.power),
+            None if self.n_landmarks == "auto" else int(self.n_landmarks),
+            None if self.smoothing == "auto" else float(self.smoothing),
+            self.max_iter,
+            self.tol,
+        )
+
+    def _most_steps(self) -> int:
+        anything = np.ones((1, 1))
+        plans = self._plans(anything, anything > 0)
+        return (len(plans) + 1) * len(plans[0].stages) * self.max_iter
+
+    def _learn(
+        self, X: Array, observed: NDArray[np.bool_], callback: Callback
+    ) -> tuple[Completed, Dictionary]:
+        record = Recorder(callback)
+        if not X.shape[1]:
+            return record.finish(X, NOTHING), Dictionary(X, ())
+        rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31))
+        found = complete_table(X, observed, self._plans(X, observed), rng, record)
+        last = found.plan.stages[len(found.settings) - 1]
+        details = {
+            "kernel": found.settings[-1].kernel,
+            "smoothing": last.beta,
+            **({"bandwidth": last.bandwidth} if hasattr(self, "bandwidth") else {}),
+        }
+        filled = np.where(observed, X, found.X)
+        return record.finish(filled, found.reason, **details), Dictionary(found.D, found.settings)

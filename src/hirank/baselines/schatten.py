@@ -1,0 +1,156 @@
+"""Schatten-p penalty of a kernel matrix, smoothed: value, weights and gradient.
+
+With K = k(X, X), n x n, eigenvalues l_i of it, s = p/2 and a smoothing gamma > 0, the penalty is
+
+    f(X) = tr (K + gamma I)^s - n gamma^s,
+
+which for small gamma is the sum of the singular values of the images of the samples, each to the
+power p: few directions in feature space, not a low-dimensional table. It is concave in K, so
+
+    tr (W K(Y)) with W = s (K(X) + gamma I)^(s-1)
+
+majorizes it at X up to a constant: iteratively reweighted least squares lowers tr (W K) and takes
+new weights in turn. Here the penalty comes in units of its steepest slope, F = f / (2 s
+gamma^(s-1)), so that no W is larger than I; 2 F is then close to what lies off the main directions.
+
+For many samples, r of them serve as landmarks D: with C = k(X, D), G = k(D, D) and
+N = C (G + ridge I)^-1 C' the rest E = K - N is never negative, and concavity gives
+
+    f(X) <= tr (N + gamma I)^s - n gamma^s + s gamma^(s-1) tr E,
+
+which takes O(n r) memory and is tight where the landmarks span all images. Lowering this bound,
+in which the landmarks move with the samples that they are, lowers f.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hirank.kernels import Array, Kernel
+from hirank.model.objective import Basis
+
+RIDGE = 1e-10
+"""Added to G, in units of the mean of k(x, x), so that near copies among landmarks do no harm."""
+
+
+class Evaluation(NamedTuple):
+    """The penalty at a table X, n x m."""
+
+    value: float  # F
+    gradient: Array  # of F in all entries of X, n x m
+    basis: Basis  # in which a sample's part of the least squares is k(x, x) - |root k(D, x)|^2
+
+
+@dataclass(frozen=True)
+class Penalty:
+    """F for one kernel and smoothing.
+
+    Parameters
+    ----------
+    kernel : Kernel
+    gamma : float
+        Smoothing, in units of k(x, x).
+    power : float
+        p, above 0 and at most 2.
+    """
+
+    kernel: Kernel
+    gamma: float
+    power: float = 0.5
+
+    def of_spectrum(self, eigenvalues: Array) -> float:
+        """F of a kernel matrix with these eigenvalues."""
+        s, g = self.power / 2, self.gamma
+        return float(np.sum((eigenvalues / g + 1) ** s - 1) * g / (2 * s))
+
+    def weights(self, eigenvalues: Array) -> Array:
+        """The eigenvalues of W, between 0 and 1, that belong to those of K."""
+        return (eigenvalues / self.gamma + 1) ** (self.power / 2 - 1)
+
+    def exact(self, X: Array) -> Evaluation:
+        """F and its gradient from all of K: O(n^2) memory, O(n^3) time."""
+        bound = self.kernel.bind(X)
+        K, slope = bound.rows(X)
+        values, U = np.linalg.eigh(K)
+        values = np.maximum(values, 0)
+        w = self.weights(values)
+        P = (U * w) @ U.T
+        P *= slope
+        gradient = bound.pull_rows(P, X)  # half of it comes from each argument, F is half of f
+        root = (np.sqrt(_ratio(1 - w, values)) * U).T
+        return Evaluation(self.of_spectrum(values), gradient, RootBasis.of(self.kernel, X, root))
+
+    def with_landmarks(self, X: Array, landmarks: NDArray[np.intp]) -> Evaluation:
+        """The bound by landmarks, indices of r rows of X: O(n r) memory, O(n r (m + r)) time."""
+        kernel, D = self.kernel, X[landmarks]
+        diag = kernel.diag(X)
+        basis = Basis(kernel, D, RIDGE * float(diag.mean()))
+        C, slope = basis.bound.rows(X)
+        V = C @ basis.root.T  # N = V V'
+        values, Q = np.linalg.eigh(V.T @ V)
+        values = np.maximum(values, 0)
+        kept = 1 - self.weights(values)
+        value = self.of_spectrum(values) + float(diag.sum() - values.sum()) / 2
+        RQ = basis.root.T @ Q
+        P = V @ ((Q * kept) @ RQ.T)
+        P *= slope
+        gradient = -basis.bound.pull_rows(P, X)
+        own = kernel.diag_gradient(X)
+        if own is not None:
+            gradient += own
+        of_G = (RQ * (values * kept)) @ RQ.T
+        gradient[landmarks] += basis.bound.pull_rows(of_G * basis.gram[1], D)
+        gradient[landmarks] -= basis.bound.pull_points(P, X)
+        root = np.sqrt(kept)[:, None] * RQ.T
+        return Evaluation(value, gradient, RootBasis.of(kernel, D, root))
+
+    def __call__(self, X: Array, landmarks: NDArray[np.intp] | None) -> Evaluation:
+        """F and its gradient, or its bound by landmarks if there are any."""
+        return self.exact(X) if landmarks is None else self.with_landmarks(X, landmarks)
+
+
+class RootBasis(Basis):
+    """A dictionary whose `root`, r x r, is given rather than computed from the ridge.
+
+    The weights on the other side, M = s (Phi'Phi + gamma I)^(s-1) on features rather than samples,
+    make the least squares fall apart into samples: phi(x)' M phi(x) is, in units, k(x, x) -
+    |root k(D, x)|^2. That gives the curvature of each sample.
+    """
+
+    @classmethod
+    def of(cls, kernel: Kernel, D: Array, root: Array) -> RootBasis:
+        basis = cls(kernel, D, beta=0.0)
+        basis.__dict__["root"] = root  # where the cached property keeps it
+        return basis
+
+
+def _ratio(a: Array, b: Array) -> Array:
+    """A / b, and 0 where b is lost in rounding."""
+    return np.divide(a, b, out=np.zeros_like(a), where=b > 1e-13 * b.max(initial=0))
+
+
+def pick_landmarks(X: Array, kernel: Kernel, r: int) -> NDArray[np.intp]:
+    """At most r rows of X, n x m, whose images span the others well.
+
+    Each is the row that is farthest from the span of those before: the pivots of a Cholesky
+    factorization of K, of which only r columns are ever computed.
+    """
+    n = len(X)
+    left = kernel.diag(X).astype(np.float64)
+    enough = 1e-12 * float(left.max())
+    columns = np.zeros((r, n))
+    chosen: list[int] = []
+    for j in range(min(r, n)):
+        i = int(left.argmax())
+        if left[i] <= enough:
+            break
+        k = kernel.matrix(X[i : i + 1], X)[0] - columns[:j, i] @ columns[:j]
+        columns[j] = k / np.sqrt(left[i])
+        left = np.maximum(left - columns[j] ** 2, 0)
+        left[i] = 0
+        chosen.append(i)
+    return np.sort(np.array(chosen or [0], dtype=np.intp))

@@ -1,0 +1,136 @@
+"""VMC and NLMC: the walk along the smoothings, and what comes out of it."""
+
+import numpy as np
+import pytest
+
+from hirank.baselines import NLMC, VMC
+from hirank.datasets import polynomial_manifolds
+from hirank.metrics import missing_relative_error
+
+both = pytest.mark.parametrize("method", [VMC, NLMC])
+
+
+def table(n=100, missing=0.3, seed=0, **kwargs):
+    truth = polynomial_manifolds(n, 12, latent=2, random_state=seed, **kwargs)
+    observed = np.random.default_rng(seed).random(truth.shape) >= missing
+    return truth, observed, np.where(observed, truth, np.nan)
+
+
+@both
+def test_the_penalty_never_rises_within_a_stage(method):
+    holes = table()[2]
+    model = method(smoothing=1e-6).fit(holes)
+    for stage in np.unique(model.trace_["stage"]):
+        objective = model.trace_["objective"][model.trace_["stage"] == stage]
+        assert len(objective) >= 10
+        assert (np.diff(objective) <= 0).all()
+
+
+@both
+@pytest.mark.parametrize("n_landmarks", ["auto", 40])
+def test_observed_entries_are_untouched_and_holes_filled_well(method, n_landmarks):
+    truth, observed, holes = table()
+    filled = method(n_landmarks=n_landmarks, random_state=0).fit_transform(holes)
+    assert (filled[observed] == truth[observed]).all()
+    assert missing_relative_error(filled, truth, observed) < 0.02
+
+
+def test_a_conic_is_recovered_where_it_determines_the_entry():
+    # An ellipse in 6 features; no row lacks more than 3: what is seen fixes a point on it.
+    rng = np.random.default_rng(0)
+    angle = rng.uniform(0, 2 * np.pi, 80)
+    truth = np.column_stack([np.cos(angle), np.sin(angle)]) @ rng.normal(size=(2, 6)) + 1
+    observed = np.ones(truth.shape, bool)
+    for row in observed[::2]:
+        row[rng.choice(6, 3, replace=False)] = False
+    filled = VMC(smoothing=1e-8).fit_transform(np.where(observed, truth, np.nan))
+    assert missing_relative_error(filled, truth, observed) < 1e-3
+
+
+def test_the_curve_tells_what_a_subspace_can_not():
+    # One coordinate of a parabola: linear methods see full rank; y = x^2 settles y.
+    x = np.linspace(-1, 1, 60)
+    truth = np.column_stack([x, x**2])
+    observed = np.ones(truth.shape, bool)
+    observed[::4, 1] = False
+    filled = VMC(smoothing=1e-8).fit_transform(np.where(observed, truth, np.nan))
+    assert np.abs(filled - truth).max() < 1e-3
+
+
+def test_as_many_landmarks_as_samples_is_exact_and_fewer_come_close():
+    truth, _, holes = table()
+    exact = VMC(smoothing=1e-4).fit_transform(holes)
+    all_of_them = VMC(smoothing=1e-4, n_landmarks=len(holes)).fit_transform(holes)
+    assert (exact == all_of_them).all()
+    # Monomials of degree 1 to 6 in two variables, and the constant: at most 28 dimensions.
+    fewer = VMC(smoothing=1e-4, n_landmarks=40).fit_transform(holes)
+    np.testing.assert_allclose(fewer, exact, atol=0.02 * np.abs(truth).max())
+
+
+@both
+def test_a_new_row_is_completed_well_and_on_its_own(method):
+    truth, observed, holes = table(150)
+    model = method(random_state=0).fit(holes[:90])
+    together = model.transform(holes[90:])
+    assert missing_relative_error(together, truth[90:], observed[90:]) < 0.03
+    for i in (0, 7, 50):
+        alone = model.transform(holes[90 + i : 91 + i])[0]
+        np.testing.assert_allclose(alone, together[i], rtol=0, atol=1e-8)
+
+
+def test_hidden_entries_end_the_path_of_a_narrow_kernel_early_on_noisy_data():
+    truth, observed, _ = table(200, degree=2)
+    noisy = truth + 0.5 * np.random.default_rng(1).normal(size=truth.shape)
+    holes = np.where(observed, noisy, np.nan)
+    chosen = NLMC(1.0, random_state=0)
+    error = missing_relative_error(chosen.fit_transform(holes), truth, observed)
+    to_the_end = NLMC(1.0, smoothing=1e-8).fit_transform(holes)
+    assert chosen.smoothing_ > 1e-6
+    assert "Hidden entries were recovered best at stage" in chosen.stop_reason_
+    assert error < missing_relative_error(to_the_end, truth, observed)
+
+
+def test_bandwidth_is_chosen_by_what_it_recovers():
+    truth, observed, holes = table(150)
+    model = NLMC(tol=1e-3, random_state=0)
+    error = missing_relative_error(model.fit_transform(holes), truth, observed)
+    assert model.bandwidth_ == 3.0
+    narrow = NLMC(0.5, smoothing=1e-8, tol=1e-3)
+    filled = narrow.fit_transform(holes)
+    assert narrow.bandwidth_ == 0.5
+    assert error < 0.5 * missing_relative_error(filled, truth, observed)
+
+
+def test_the_offset_does_not_depend_on_units():
+    holes = table()[2]
+    one = VMC(scale=False, smoothing=1e-3).fit(holes)
+    other = VMC(scale=False, smoothing=1e-3).fit(1000 * holes)
+    np.testing.assert_allclose(other.kernel_.offset, 1e6 * one.kernel_.offset)
+
+
+@both
+def test_a_complete_table_teaches_new_rows(method):
+    truth, observed, holes = table(150)
+    model = method(random_state=0)
+    assert (model.fit_transform(truth[:90]) == truth[:90]).all()
+    filled = model.transform(holes[90:])
+    assert missing_relative_error(filled, truth[90:], observed[90:]) < 0.03
+
+
+@pytest.mark.parametrize(
+    ("model", "message"),
+    [
+        (VMC(degree=0), "degree must be"),
+        (VMC(offset=-1), "offset must be"),
+        (VMC(power=0), "power must be"),
+        (VMC(power=1.5), "power must be at most 1"),
+        (VMC(smoothing="no"), "smoothing"),
+        (VMC(n_landmarks=0), "n_landmarks"),
+        (NLMC(bandwidth=-1), "bandwidth"),
+        (NLMC(max_iter=0), "max_iter"),
+        (NLMC(tol=-1), "tol"),
+    ],
+)
+def test_wrong_parameters_say_what_to_give(model, message):
+    with pytest.raises(ValueError, match=message):
+        model.fit(np.eye(5))
