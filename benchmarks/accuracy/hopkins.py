@@ -16,18 +16,27 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator
 from sklearn.impute import SimpleImputer
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 from common import report
 
 from hirank import KFMC
+from hirank.baselines import (
+    DLSR,
+    GROUSE,
+    LRF,
+    NLMC,
+    NNM,
+    SFMC,
+    VMC,
+    GroupSparse,
+    OnlineLRF,
+    SoftImpute,
+)
 from hirank.cluster import SSC
 from hirank.datasets import load_hopkins, uniform_missing
 from hirank.metrics import clustering_error, missing_relative_error
-from hirank.model.scaling import Scaling
-from hirank.model.start import soft_impute
 
 os.environ.setdefault("HIRANK_DATA", str(Path(__file__).parents[3] / "shared" / "data"))
 SEQUENCES = ("1R2RC", "1R2TCR")
@@ -35,21 +44,20 @@ ALPHAS = (20.0, 100.0, 800.0)
 """For the best result. The paper takes three values as well, of a parameter it does not define."""
 
 
-class SoftImpute(BaseEstimator):
-    """The linear completion that KFMC starts from, of standardized features."""
-
-    def fit_transform(self, X: np.ndarray) -> np.ndarray:
-        observed = ~np.isnan(X)
-        scaling = Scaling.measure(X, observed, scale=True)
-        filled = soft_impute(scaling.forward(np.where(observed, X, 0)), observed)
-        return np.where(observed, X, scaling.backward(filled))
-
-
 METHODS: dict[str, Callable[[int], Any]] = {
     "mean": lambda seed: SimpleImputer(),
-    "soft-impute": lambda seed: SoftImpute(),
     "KFMC": lambda seed: KFMC(random_state=seed),
     "KFMC poly": lambda seed: KFMC(kernel="poly", random_state=seed),
+    "VMC": lambda seed: VMC(random_state=seed),
+    "NLMC": lambda seed: NLMC(random_state=seed),
+    "LRF": lambda seed: LRF(random_state=seed),
+    "NNM": lambda seed: NNM(),
+    "SoftImpute": lambda seed: SoftImpute(random_state=seed),
+    "SFMC": lambda seed: SFMC(random_state=seed),
+    "GroupSparse": lambda seed: GroupSparse(random_state=seed),
+    "DLSR": lambda seed: DLSR(random_state=seed),
+    "OnlineLRF": lambda seed: OnlineLRF(random_state=seed),
+    "GROUSE": lambda seed: GROUSE(random_state=seed),
 }
 
 

@@ -209,17 +209,21 @@ def with_constant(
 
 
 def first_subspace(
-    X: Array, observed: NDArray[np.bool_], rank: int | str, rng: np.random.Generator
+    X: Array,
+    observed: NDArray[np.bool_],
+    rank: int | str,
+    rng: np.random.Generator,
+    ridge: float | None = None,
 ) -> tuple[NDArray[np.float64], float]:
     """Where an online method may start: V, r x m, for codes of variance 1, from a few rows, n x m.
 
     And the variance of what V leaves unexplained, judged by hidden entries. X must be 0 where not
-    observed.
+    observed. A method without a ridge needs a smaller rank, which a small ridge here leads to.
     """
     r = None if rank == "auto" else rank_of(int(rank), X.shape)
     if not X.any():
         return np.eye(r or 1, X.shape[1]), UNJUDGED
     hidden = hide(observed, rng, if_complete=True)
-    choice = choose(X, observed, hidden, r, None, Recorder())
+    choice = choose(X, observed, hidden, r, ridge, Recorder())
     noise = UNJUDGED if np.isnan(choice.error) else np.pi / 2 * choice.error**2  # if normal
     return choice.factors.standard(), noise

@@ -13,6 +13,9 @@ from hirank.baselines.online import OnlineImputer
 from hirank.estimators.parameters import check_count, check_number
 from hirank.kernels import Array
 
+RIDGE = 1e-4
+"""For the start, so small that the rank alone guards against noise, as it does from there on."""
+
 
 @dataclass(eq=False, repr=False)
 class GROUSE(OnlineImputer):
@@ -25,8 +28,9 @@ class GROUSE(OnlineImputer):
     ----------
     rank : int or "auto", default="auto"
         Dimension of the subspace, at most the features. ``"auto"`` takes the rank that
-        :class:`hirank.baselines.LRF` chooses for the first rows.
-    step : float, default=0.3
+        :class:`hirank.baselines.LRF` chooses for the first rows with next to no ridge, but at most
+        half of the entries that a row usually has: codes are not regularized.
+    step : float, default=0.1
         Share of the greedy angle, at which the subspace would fit the row. 1 is fastest; less
         averages over rows, as noise needs.
     cut : float, default=0.03
@@ -69,7 +73,7 @@ class GROUSE(OnlineImputer):
     """
 
     rank: int | str = "auto"
-    step: float = 0.3
+    step: float = 0.1
     _: KW_ONLY
     cut: float = 0.03
 
@@ -83,7 +87,9 @@ class GROUSE(OnlineImputer):
     def _start(
         self, X: Array, observed: NDArray[np.bool_], rng: np.random.Generator
     ) -> TurningSubspace:
-        V, _ = first_subspace(X, observed, self.rank, rng)
+        V, _ = first_subspace(X, observed, self.rank, rng, RIDGE)
+        if self.rank == "auto":
+            V = V[: max(1, int(np.median(observed.sum(axis=1))) // 2)]
         return TurningSubspace(np.linalg.qr(V.T)[0], self.step, self.cut)
 
     @property

@@ -29,7 +29,7 @@ class IRLSImputer(Imputer):
     smoothing: float | str = "auto"
     n_landmarks: int | str = "auto"
     max_iter: int = 150
-    tol: float = 3e-4
+    tol: float = 1e-3
     random_state: int | np.random.RandomState | None = None
 
     @abstractmethod

@@ -28,7 +28,7 @@ from hirank.solvers.record import Recorder
 from hirank.solvers.second_look import second_look
 from hirank.solvers.table import LOOK_AFTER
 
-FIRST_SMOOTHING, LAST_SMOOTHING = 1e-1, 1e-10
+FIRST_SMOOTHING, LAST_SMOOTHING = 1e-1, 1e-8
 """Smoothing of the first and the last stage, in units of the mean of k(x, x)."""
 FEWEST_LANDMARKS, MOST_LANDMARKS = 150, 400
 """What the automatic rule keeps to."""
@@ -92,13 +92,19 @@ def complete_table(
     """Fill the missing entries of X, n x m, after the best of the plans.
 
     If there is something to choose, a few observed entries are hidden first: the plan, and the end
-    of its path if that is open, are those that recover them best.
+    of its path if that is open, are those that recover them best. The last stage is then walked
+    again with all entries.
     """
+    plan = plans[0]
+    choice = len(plans) > 1 or plan.smoothing is None
+    hidden = hide(observed, rng, if_complete=True) if choice else np.zeros_like(observed)
     with Workers() as workers:
-        plan, count = plans[0], len(plans[0].stages)
-        if len(plans) > 1 or plan.smoothing is None:
-            plan, count = _choose(X, observed, plans, rng, record, workers)
-        found = Walk(plan, observed, record, workers)(soft_impute(X, observed), count)
+        if not hidden.any():
+            return Walk(plan, observed, record, workers)(soft_impute(X, observed))
+        plan, best = _choose(X, observed & ~hidden, hidden, plans, record, workers)
+        start = np.where(observed, X, best.X)
+        found = Walk(plan, observed, record, workers)(start, first=best.number, last=best.number)
+    count = best.number + 1
     if count == len(plan.stages) or record.over:
         return found
     why = f"Hidden entries were recovered best at stage {count} of {len(plan.stages)}"
@@ -107,29 +113,23 @@ def complete_table(
 
 def _choose(
     X: Array,
-    observed: NDArray[np.bool_],
+    seen: NDArray[np.bool_],
+    hidden: NDArray[np.bool_],
     plans: Sequence[Plan],
-    rng: np.random.Generator,
     record: Recorder,
     workers: Workers,
-) -> tuple[Plan, int]:
-    """The plan that recovers hidden entries best, and after how many stages."""
-    hidden = hide(observed, rng, if_complete=True)
-    plan, count, lowest = plans[0], len(plans[0].stages), np.inf
-    if not hidden.any():
-        return plan, count
-    seen = observed & ~hidden
-    start = soft_impute(X, seen)
-    for candidate in plans:
+) -> tuple[Plan, BestStage]:
+    """The plan that recovers hidden entries best, and its best stage."""
+    start, found = soft_impute(X, seen), list[tuple[float, Plan, BestStage]]()
+    for plan in plans:
         best = BestStage(X, hidden)
-        rough = replace(candidate, tol=max(SEARCH_TOL, candidate.tol))
-        Walk(rough, seen, record, workers)(start, len(rough.stages), best)
-        if best.lowest < lowest:
-            plan, lowest = candidate, best.lowest
-            count = best.number + 1 if candidate.smoothing is None else len(candidate.stages)
+        rough = plan if len(plans) == 1 else replace(plan, tol=max(SEARCH_TOL, plan.tol))
+        Walk(rough, seen, record, workers)(start, best=best)
+        found.append((best.lowest, plan, best))
         if record.over:
             break
-    return plan, count
+    _, plan, best = min(found, key=lambda one: one[0])
+    return plan, best
 
 
 @dataclass(frozen=True)
@@ -141,20 +141,34 @@ class Walk:
     record: Recorder
     workers: Workers
 
-    def __call__(self, X: Array, count: int, best: BestStage | None = None) -> Found:
-        """Walk so many stages from X, n x m, or until hidden entries only get worse."""
-        plan, settings = self.plan, list[Setting]()
-        for number, stage in enumerate(plan.stages[:count]):
-            setting = settle(stage, plan.kernel, X, X)
+    def __call__(
+        self,
+        X: Array,
+        *,
+        first: int = 0,
+        last: int | None = None,
+        best: BestStage | None = None,
+    ) -> Found:
+        """Walk stages from X, n x m, or until hidden entries only get worse.
+
+        With a given smoothing the path is walked to its end, whatever `best` says on the way.
+        """
+        plan, open_end = self.plan, self.plan.smoothing is None
+        last = len(plan.stages) - 1 if last is None else last
+        for number in range(first, last + 1):
+            setting = settle(plan.stages[number], plan.kernel, X, X)
             landmarks = plan.landmarks(X, setting.kernel)
             penalty = Penalty(setting.kernel, setting.beta, plan.power)
             X, reason = self._descend(X, penalty, landmarks)
             D = X.copy() if landmarks is None else X[landmarks]
-            settings.append(setting)
-            if self.record.over or (best is not None and best.is_past(number, X, D)):
+            judged = open_end or number == last or self.record.over
+            past = best is not None and judged and best.is_past(number, X, D)
+            if self.record.over or past:
                 break
-            if number in LOOK_AFTER and number + 1 < count:
+            if number in LOOK_AFTER and number < last:
                 X, _ = second_look(X, D, self.fixed, setting, self.workers)
+        stages = plan.stages[: number + 1]
+        settings = [settle(stage, plan.kernel, D, D) for stage in stages[:-1]] + [setting]
         return Found(X, D, plan, resettle(settings, plan.stages, D), reason)
 
     def _descend(

@@ -33,15 +33,15 @@ class VMC(IRLSImputer):
         more easily.
     smoothing : float or "auto", default="auto"
         Where the smoothing of the penalty ends, in units of the mean of k(x, x); it falls from 0.1,
-        a decade a stage. ``"auto"`` goes down to 1e-10 or stops where a few hidden entries are
-        recovered best, for half as much time again.
+        a decade a stage. ``"auto"`` goes down to 1e-8 or stops where a few hidden entries are
+        recovered best.
     n_landmarks : int or "auto", default="auto"
         Samples that stand for all others in the kernel matrix, chosen anew in each stage. As many
         as samples is exact; memory is proportional to it. ``"auto"`` takes
         ``3.8 * n_samples**0.6``, between 150 and 400.
     max_iter : int, default=150
         Most steps in each stage.
-    tol : float, default=3e-4
+    tol : float, default=1e-3
         A stage ends when the penalty fell by less than this fraction over ten steps.
     random_state : int, RandomState or None, default=None
         Chooses the entries that are hidden if ``smoothing="auto"``.
