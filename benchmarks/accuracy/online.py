@@ -21,6 +21,7 @@ from hirank.metrics import missing_relative_error
 
 METHODS = {
     "GROUSE": lambda seed: GROUSE(random_state=seed),
+    "GROUSE, 5, unscaled": lambda seed: GROUSE(5, scale=False, random_state=seed),
     "OnlineLRF": lambda seed: OnlineLRF(random_state=seed),
     "DLSR": lambda seed: DLSR(random_state=seed),
     "OnlineKFMC": lambda seed: OnlineKFMC(random_state=seed),

@@ -8,7 +8,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from hirank.baselines.online import OnlineImputer
+from hirank.baselines.online import OnlineImputer, after_batches
 from hirank.baselines.sfmc import Walk, choose_end, path_to, start_atoms
 from hirank.baselines.sparse_codes import (
     SparseRows,
@@ -189,16 +189,9 @@ class Learned:
         return SparseRows(self.D, self.l1 * self.unit).complete(X, observed)
 
     def after(self, X: Array, observed: NDArray[np.bool_], keep: float) -> tuple[Self, float]:
-        model, misfit = self, 0.0
-        for start in range(0, len(X), BATCH):
-            part = slice(start, start + BATCH)
-            model, more = model._after_batch(X[part], observed[part], keep)
-            misfit += more
-        return model, misfit
+        return after_batches(self, X, observed, keep, BATCH)
 
-    def _after_batch(
-        self, X: Array, observed: NDArray[np.bool_], keep: float
-    ) -> tuple[Self, float]:
+    def after_batch(self, X: Array, observed: NDArray[np.bool_], keep: float) -> tuple[Self, float]:
         r, m = self.D.shape
         l1 = max(self.l1, STRONG * 0.5 ** (self.rows / HALF))
         used = self.D.any(axis=1)

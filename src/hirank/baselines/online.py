@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, Protocol, Self
+from typing import Any, Protocol, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,6 +43,25 @@ class OnlineModel(Protocol):
     def rescaled(self, ratio: Array) -> Self:
         """The same model for features in other units, v: those before over those now."""
         ...
+
+
+class BatchModel(Protocol):
+    """A model that learns from a few rows at once."""
+
+    def after_batch(self, X: Array, observed: Known, keep: float) -> tuple[Self, float]: ...
+
+
+M = TypeVar("M", bound=BatchModel)
+
+
+def after_batches(model: M, X: Array, observed: Known, keep: float, size: int) -> tuple[M, float]:
+    """The model after rows, n x v, in batches of `size`, and the misfits of all."""
+    misfit = 0.0
+    for start in range(0, len(X), size):
+        part = slice(start, start + size)
+        model, more = model.after_batch(X[part], observed[part], keep)
+        misfit += more
+    return model, misfit
 
 
 @dataclass(eq=False, repr=False)

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hirank.baselines.alternating import first_subspace
-from hirank.baselines.online import OnlineImputer
+from hirank.baselines.online import OnlineImputer, after_batches
 from hirank.baselines.subspace import Subspace
 from hirank.estimators.parameters import check_count, check_number
 from hirank.kernels import Array
@@ -133,16 +133,9 @@ class Regression:
         return Subspace(self.D, self.ridge).complete(X, observed)
 
     def after(self, X: Array, observed: NDArray[np.bool_], keep: float) -> tuple[Self, float]:
-        model, misfit = self, 0.0
-        for start in range(0, len(X), BATCH):
-            part = slice(start, start + BATCH)
-            model, more = model._after_batch(X[part], observed[part], keep)
-            misfit += more
-        return model, misfit
+        return after_batches(self, X, observed, keep, BATCH)
 
-    def _after_batch(
-        self, X: Array, observed: NDArray[np.bool_], keep: float
-    ) -> tuple[Self, float]:
+    def after_batch(self, X: Array, observed: NDArray[np.bool_], keep: float) -> tuple[Self, float]:
         r, m = self.D.shape
         fading = keep ** np.arange(len(X) - 1, -1, -1.0)
         seen = np.where(observed[:, None, :], self.D, 0)
