@@ -7,6 +7,8 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import linear_sum_assignment
 from sklearn.metrics.cluster import contingency_matrix
 
+__all__ = ["clustering_error", "missing_relative_error", "relative_error", "standardized_rmse"]
+
 Array = NDArray[np.float64]
 
 
