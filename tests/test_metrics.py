@@ -124,3 +124,13 @@ def test_clustering_error_when_counts_and_types_differ(true, found, error):
 def test_wrong_arguments_are_refused(measure, message):
     with pytest.raises(ValueError, match=message):
         measure()
+
+
+@pytest.mark.parametrize("unit", [1e-200, 1.0, 1e200])
+def test_errors_do_not_depend_on_units(unit):
+    truth = unit * np.array([[1.0, 100.0], [3.0, 300.0]])
+    filled = unit * np.array([[1.0, 150.0], [2.5, 300.0]])
+    observed = np.array([[True, False], [False, True]])
+    assert standardized_rmse(filled, truth, observed) == pytest.approx(0.5)
+    expected = relative_error(filled / unit, truth / unit)
+    assert relative_error(filled, truth) == pytest.approx(expected)

@@ -24,6 +24,7 @@ METHODS = {
     "GROUSE, 5, unscaled": lambda seed: GROUSE(5, scale=False, random_state=seed),
     "OnlineLRF": lambda seed: OnlineLRF(random_state=seed),
     "DLSR": lambda seed: DLSR(random_state=seed),
+    "DLSR, 20 atoms": lambda seed: DLSR(20, 1e-3, random_state=seed),
     "OnlineKFMC": lambda seed: OnlineKFMC(random_state=seed),
 }
 

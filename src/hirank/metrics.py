@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import linear_sum_assignment
@@ -91,16 +93,18 @@ def standardized_rmse(filled: ArrayLike, truth: ArrayLike, observed: ArrayLike) 
     filled, truth = _same_shape(filled, truth)
     missing = _missing(observed, truth)
     _check_finite("truth", truth)
-    unit = truth.std(axis=0)
-    varies = unit > 10 * np.finfo(float).eps * np.abs(truth).max(axis=0)
+    size = _power_of_two(np.abs(truth).max(axis=0))
+    given, wanted = filled / size, truth / size
+    unit = wanted.std(axis=0)
+    varies = unit > 10 * np.finfo(float).eps
     missing = missing & varies
     if not missing.any():
         raise ValueError(
             "All missing entries are in features that are constant in the truth: there is no "
             "standard deviation to measure their errors with. See missing_relative_error."
         )
-    _check_finite("filled", filled[missing])
-    error = (filled - truth) / np.where(varies, unit, 1)
+    _check_finite("filled", given[missing])
+    error = (given - wanted) / np.where(varies, unit, 1)
     return float(np.sqrt(np.mean(error[missing] ** 2)))
 
 
@@ -144,10 +148,16 @@ def clustering_error(true: ArrayLike, found: ArrayLike) -> float:
 def _relative(filled: Array, truth: Array) -> float:
     _check_finite("filled", filled)
     _check_finite("truth", truth)
-    size = np.linalg.norm(truth)
-    if size == 0:
+    if not truth.any():
         raise ValueError("The truth is all zero: an error relative to it is not defined.")
-    return float(np.linalg.norm(filled - truth) / size)
+    size = _power_of_two(np.abs(truth).max())
+    filled, truth = filled / size, truth / size
+    return float(np.linalg.norm(filled - truth) / np.linalg.norm(truth))
+
+
+def _power_of_two(size: Any) -> Array:
+    """Close to `size`: divided by it, squares neither overflow nor vanish, and no digit changes."""
+    return np.exp2(np.floor(np.log2(np.where(size > 0, size, 1))))
 
 
 def _same_shape(filled: ArrayLike, truth: ArrayLike) -> tuple[Array, Array]:

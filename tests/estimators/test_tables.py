@@ -77,3 +77,10 @@ def test_tables_that_are_none(curved):
         hirank.complete(np.zeros(3))
     with pytest.raises(TypeError, match="collect"):
         hirank.complete(pl.DataFrame({"a": [1.0]}).lazy())
+
+
+def test_names_of_columns_may_be_numbers(curved):
+    pd = pytest.importorskip("pandas")
+    filled = hirank.complete(pd.DataFrame(curved.holes), max_iter=3, random_state=0)
+    assert list(filled.columns) == list(range(12))
+    assert not filled.isna().any().any()

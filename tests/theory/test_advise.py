@@ -193,3 +193,13 @@ def test_constant_tables_have_samples():
     assert advice.constant_features == (0, 1)
     assert advice.empty_samples == (2,)
     assert "Fewer than two features vary" in str(advice)
+
+
+def test_groups_that_no_sample_connects_are_out_of_reach():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(100, 2)) @ rng.normal(size=(2, 8))
+    X[:50, :4], X[50:, 4:] = np.nan, np.nan
+    advice = advise(X, random_state=0)
+    assert (advice.verdict, advice.reachable) == ("neither", 0.0)
+    assert "too few observations" in str(advice)
+    assert "Fills will be" not in str(advice)

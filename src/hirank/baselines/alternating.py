@@ -223,7 +223,7 @@ def first_subspace(
     r = None if rank == "auto" else rank_of(int(rank), X.shape)
     if not X.any():
         return np.eye(r or 1, X.shape[1]), UNJUDGED
-    hidden = hide(observed, rng, if_complete=True)
+    hidden = hide(observed, rng, eager=True)
     choice = choose(X, observed, hidden, r, ridge, Recorder())
     noise = UNJUDGED if np.isnan(choice.error) else np.pi / 2 * choice.error**2  # if normal
     return choice.factors.standard(), noise

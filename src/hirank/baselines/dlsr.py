@@ -73,7 +73,7 @@ class DLSR(OnlineImputer):
         Chooses the samples that the atoms start from, and the order of the passes.
     scale, missing_values, add_indicator, keep_empty_features, verbose
         As in :class:`hirank.KFMC`, but without scaling by default: centered features turn linear
-        subspaces into affine ones.
+        subspaces into affine ones. Use ``scale=True`` if features lie far from 0.
 
     Attributes
     ----------
@@ -81,6 +81,7 @@ class DLSR(OnlineImputer):
         The atoms, in the units of the data; 0 for those that are not in use.
     l1_ : float
     n_samples_seen_ : int
+        Rows learned from, counted once in each pass.
     objective_, n_iter_, stop_reason_, trace_, has_values_, n_features_in_, feature_names_in_
         As in :class:`hirank.KFMC`, after ``fit``. The objective is the squared misfit of all
         observed entries as they came in the last pass.

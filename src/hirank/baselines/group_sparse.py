@@ -10,7 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
-from hirank.baselines.sparse_codes import SparseRows, best_end, momentum, shrunk, unit_of, vanished
+from hirank.baselines.sparse_codes import (
+    SparseRows,
+    best_end,
+    momentum,
+    shrunk,
+    unit_of,
+    vanished,
+)
 from hirank.estimators.imputer import Imputer
 from hirank.estimators.parameters import check_count, check_number
 from hirank.kernels import Array
@@ -51,7 +58,7 @@ class GroupSparse(Imputer):
         Chooses the entries that are hidden.
     scale, missing_values, add_indicator, keep_empty_features, verbose
         As in :class:`hirank.KFMC`, but without scaling by default: centered features turn linear
-        subspaces into affine ones.
+        subspaces into affine ones. Use ``scale=True`` if features lie far from 0.
 
     Attributes
     ----------

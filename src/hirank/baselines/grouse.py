@@ -44,7 +44,8 @@ class GROUSE(OnlineImputer):
         Passes end when the misfit changes by less than this fraction in one.
     memory : float, optional
         Rows after which ``partial_fit`` forgets the units of the features (to 1/e). By default they
-        stay. How fast the subspace forgets is up to `step`.
+        stay. How fast the subspace forgets is up to `step`; with ``scale=False`` there is nothing
+        else to forget.
     random_state : int, RandomState or None, default=None
         Chooses the order of the passes.
     scale, missing_values, add_indicator, keep_empty_features, verbose
@@ -55,6 +56,7 @@ class GROUSE(OnlineImputer):
     components_ : array, rank x n_features_kept
         A basis of the subspace, in the units of the data, without the mean.
     n_samples_seen_ : int
+        Rows learned from, counted once in each pass.
     objective_, n_iter_, stop_reason_, trace_, has_values_, n_features_in_, feature_names_in_
         As in :class:`hirank.KFMC`, after ``fit``. The objective is the squared misfit of all
         observed entries as they came in the last pass.
@@ -83,6 +85,9 @@ class GROUSE(OnlineImputer):
             check_count("rank (if not 'auto')", self.rank)
         check_number("step", self.step, above=0)
         check_number("cut", self.cut, least=0)
+        for name in ("step", "cut"):
+            if getattr(self, name) > 1:
+                raise ValueError(f"{name} is a share, at most 1; got {getattr(self, name)!r}.")
 
     def _start(
         self, X: Array, observed: NDArray[np.bool_], rng: np.random.Generator

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import KW_ONLY, dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +15,7 @@ from hirank.estimators.imputer import Imputer
 from hirank.estimators.parameters import check_count, check_number
 from hirank.kernels import Array, Kernel
 from hirank.solvers.fitted import Dictionary
+from hirank.solvers.path import Stage
 from hirank.solvers.record import NOTHING, Callback, Completed, Recorder
 
 
@@ -68,14 +70,17 @@ class IRLSImputer(Imputer):
     ) -> tuple[Completed, Dictionary]:
         record = Recorder(callback)
         if not X.shape[1]:
-            return record.finish(X, NOTHING), Dictionary(X, ())
+            plan = self._plans(np.ones((1, 1)), np.ones((1, 1), bool))[0]
+            details = self._details(plan.kernel, plan.stages[0])
+            return record.finish(X, NOTHING, **details), Dictionary(X, ())
         rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31))
         found = complete_table(X, observed, self._plans(X, observed), rng, record)
         last = found.plan.stages[len(found.settings) - 1]
-        details = {
-            "kernel": found.settings[-1].kernel,
-            "smoothing": last.beta,
-            **({"bandwidth": last.bandwidth} if hasattr(self, "bandwidth") else {}),
-        }
+        details = self._details(found.settings[-1].kernel, last)
         filled = np.where(observed, X, found.X)
         return record.finish(filled, found.reason, **details), Dictionary(found.D, found.settings)
+
+    def _details(self, kernel: Kernel, last: Stage) -> dict[str, Any]:
+        """What a user may want to know of the last stage."""
+        details: dict[str, Any] = {"kernel": kernel, "smoothing": last.beta}
+        return details | ({"bandwidth": last.bandwidth} if hasattr(self, "bandwidth") else {})

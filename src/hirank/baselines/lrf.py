@@ -107,9 +107,7 @@ class LRF(LinearImputer):
         X1, seen, constant = with_constant(X, observed)
         if rank is None or ridge is None:
             rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31))
-            hidden = np.column_stack(
-                [hide(observed, rng, if_complete=True), np.zeros(len(X), bool)]
-            )
+            hidden = np.column_stack([hide(observed, rng, eager=True), np.zeros(len(X), bool)])
             rank, ridge, _, factors = choose(X1, seen, hidden, rank, ridge, record)
         als = Alternation(record, self.max_iter, self.tol)
         if not record.over:

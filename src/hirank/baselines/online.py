@@ -14,7 +14,7 @@ from sklearn.utils._set_output import _wrap_data_with_container
 
 from hirank.baselines.units import Units, lasting
 from hirank.estimators.imputer import Imputer
-from hirank.estimators.parameters import check_count, check_missing_values, check_number
+from hirank.estimators.parameters import check_count, check_number
 from hirank.kernels import Array
 from hirank.model.scaling import Scaling
 from hirank.solvers.record import Callback, Completed, Recorder
@@ -22,6 +22,8 @@ from hirank.warn import warn_user
 
 Known = NDArray[np.bool_]
 
+FAR = 30.0
+"""Standard deviations beyond which a value is learned from as if it were there."""
 LEAST_MEMORY = 300
 """Rows that units remember, whatever the method does: from fewer they would be mostly chance."""
 
@@ -125,7 +127,8 @@ class OnlineImputer(Imputer):
         """Complete the next rows of a stream, then learn from them.
 
         Rows that come before there is a model are completed by it if it is started in the same
-        call; otherwise it is an error: give more rows.
+        call; otherwise it is an error, and nothing is learned: give more rows, or call
+        ``partial_fit`` first.
 
         Parameters
         ----------
@@ -138,10 +141,11 @@ class OnlineImputer(Imputer):
         """
         table, observed = self._next(X)
         begun = self.__sklearn_is_fitted__()
+        if not begun:
+            self._check_enough(len(table))
         filled = self._complete(table, observed) if begun else None
         self._advance(table, observed)
         if filled is None:
-            self._check_started()
             filled = self._complete(table, observed)
         out = self._output(table, observed, filled)
         return _wrap_data_with_container("transform", out, X, self)
@@ -160,19 +164,21 @@ class OnlineImputer(Imputer):
         self._check_started()
         return super().transform(X)
 
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "_rows")
-
     def _check_started(self) -> None:
         if not self.__sklearn_is_fitted__():
+            self._check_enough(0)
+
+    def _check_enough(self, more: int) -> None:
+        """Raise if rows held and so many more do not make a start."""
+        held = len(getattr(self, "_held", ()))
+        if held + more < self.n_start:
             raise NotFittedError(
-                f"This {type(self).__name__} has seen {len(getattr(self, '_held', ()))} rows so "
-                f"far, and starts with n_start={self.n_start}: give it more, or call fit."
+                f"This {type(self).__name__} has seen {held + more} rows so far, and starts with "
+                f"n_start={self.n_start}: give it more by partial_fit, or call fit."
             )
 
     def _next(self, X: Any) -> tuple[Array, Known]:
-        check_missing_values(self.missing_values)
-        self._check_parameters()
+        self._check_all()
         begun = self.__sklearn_is_fitted__() or hasattr(self, "_held")
         return self._checked(X, reset=not begun)
 
@@ -201,7 +207,8 @@ class OnlineImputer(Imputer):
         return record.finish(filled, reason), model
 
     def _measure(self, X: Array, observed: Known) -> Scaling:
-        return lasting(X, observed, scale=self.scale)
+        self._usual = lasting(X, observed, scale=True)
+        return self._usual if self.scale else lasting(X, observed, scale=False)
 
     def _publish(self, outcome: Completed) -> None:
         super()._publish(outcome)
@@ -259,21 +266,24 @@ class OnlineImputer(Imputer):
         """Let the model learn from rows with NaN in their holes, n x n_features_in_."""
         kept = rows[:, self.has_values_]
         kept = kept[~np.isnan(kept).all(axis=1)]
-        scaling, units, keep = self._scaling, self._units, 1.0
+        scaling, usual, units, keep = self._scaling, self._usual, self._units, 1.0
         model: Any = self._rows  # an OnlineModel
+        tame = _tame(kept, usual)
         if len(kept) and self.memory is not None:
             keep = float(np.exp(-1 / self.memory))
             long = max(self.memory, LEAST_MEMORY)
-            units = units or Units.of(scaling, long, scale=self.scale)
-            units = units.after(kept, float(np.exp(-1 / long)))
-            model = model.rescaled(scaling.spread / units.scaling.spread)
-            scaling = units.scaling
+            units = (units or Units.of(usual, long)).after(tame, float(np.exp(-1 / long)))
+            usual = units.scaling
+            if self.scale:
+                model = model.rescaled(scaling.spread / usual.spread)
+                scaling = usual
         if len(kept):
             observed = ~np.isnan(kept)
-            X = np.where(observed, scaling.forward(np.nan_to_num(kept)), 0)
+            X = np.where(observed, scaling.forward(np.nan_to_num(tame)), 0)
             model, _ = model.after(X, observed, keep)
         self.__dict__.update(
             _scaling=scaling,
+            _usual=usual,
             _units=units,
             _rows=model,
             n_samples_seen_=self.n_samples_seen_ + len(rows),
@@ -281,3 +291,12 @@ class OnlineImputer(Imputer):
 
     def _rng(self) -> np.random.Generator:
         return np.random.default_rng(check_random_state(self.random_state).randint(2**31))
+
+
+def _tame(rows: NDArray[np.float64], usual: Scaling) -> NDArray[np.float64]:
+    """Rows, n x k, in which no value is further from its center than anything usual.
+
+    A single wild value must not destroy what was learned; if all are wild, units follow.
+    """
+    limit = FAR * usual.spread
+    return np.clip(rows, usual.center - limit, usual.center + limit)

@@ -59,6 +59,7 @@ class OnlineLRF(OnlineImputer):
         D, in the units of the data.
     ridge_ : float
     n_samples_seen_ : int
+        Rows learned from, counted once in each pass.
     objective_, n_iter_, stop_reason_, trace_, has_values_, n_features_in_, feature_names_in_
         As in :class:`hirank.KFMC`, after ``fit``. The objective is the squared misfit of all
         observed entries as they came in the last pass.

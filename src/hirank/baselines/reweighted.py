@@ -97,7 +97,7 @@ def complete_table(
     """
     plan = plans[0]
     choice = len(plans) > 1 or plan.smoothing is None
-    hidden = hide(observed, rng, if_complete=True) if choice else np.zeros_like(observed)
+    hidden = hide(observed, rng, eager=True) if choice else np.zeros_like(observed)
     with Workers() as workers:
         if not hidden.any():
             return Walk(plan, observed, record, workers)(soft_impute(X, observed))

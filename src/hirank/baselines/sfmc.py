@@ -60,7 +60,7 @@ class SFMC(Imputer):
         Chooses the samples that the atoms start from, and the entries that are hidden.
     scale, missing_values, add_indicator, keep_empty_features, verbose
         As in :class:`hirank.KFMC`, but without scaling by default: centered features turn linear
-        subspaces into affine ones.
+        subspaces into affine ones. Use ``scale=True`` if features lie far from 0.
 
     Attributes
     ----------
@@ -131,8 +131,8 @@ class SFMC(Imputer):
         filled = np.where(observed, X, unit * (model.Z @ model.D))
         reason = record.stopped() if record.over else walk.reason
         done = record.finish(filled, reason, n_components=len(model.D), l1=l1)
-        # With X in its own units, codes of these atoms have size 1 and l1 has that of X squared.
-        return done, SparseRows(unit * model.D, l1 * unit**2)
+        # Rows are in their own units, and so are their codes; the atoms stay as they are.
+        return done, SparseRows(model.D, l1 * unit)
 
     def _publish(self, outcome: Any) -> None:
         super()._publish(outcome)

@@ -158,7 +158,7 @@ def choose(
     X: Array, observed: NDArray[np.bool_], rng: np.random.Generator, path: Path
 ) -> tuple[float, Array]:
     """The threshold that recovers hidden entries of X, n x m, best, and what it gave."""
-    hidden = hide(observed, rng, if_complete=True)
+    hidden = hide(observed, rng, eager=True)
     if not hidden.any():
         *_, last = path.walk(X, observed, path_to(UNJUDGED))
         return last

@@ -44,7 +44,9 @@ def lasso_codes(X: Array, observed: NDArray[np.bool_], D: Array, l1: float) -> N
     used = np.flatnonzero(np.any(D != 0, axis=1))
     if not len(used):
         return codes
-    atoms = D[used]
+    # lars_path has tolerances that are not relative: rows and atoms are brought to size 1.
+    size = float(np.abs(D).max())
+    atoms = D[used] / size
     with warnings.catch_warnings():
         # Atoms that are equal on a row's observed entries: one of them is left out.
         warnings.simplefilter("ignore", ConvergenceWarning)
@@ -52,16 +54,19 @@ def lasso_codes(X: Array, observed: NDArray[np.bool_], D: Array, l1: float) -> N
             count = int(seen.sum())
             if not count:
                 continue
+            unit = float(np.abs(x[seen]).max())
+            if not unit:
+                continue
             z = lars_path(
                 np.asfortranarray(atoms[:, seen].T),
-                x[seen],
-                alpha_min=l1 / count,
+                x[seen] / unit,
+                alpha_min=l1 / unit / size / count,
                 method="lasso",
                 copy_X=False,
                 return_path=False,
             )[2]
             # An atom that was dropped on the way leaves a trace of rounding.
-            codes[i, used] = np.where(np.abs(z) > ROUNDING * np.abs(z).max(), z, 0)
+            codes[i, used] = np.where(np.abs(z) > ROUNDING * np.abs(z).max(), z, 0) * (unit / size)
     return codes
 
 
@@ -141,7 +146,7 @@ def best_end(
     `fills` gives the completed table, n x m, for each l1 on the path, from a table with zeros in
     its holes and what is seen of it.
     """
-    hidden = hide(observed, rng)
+    hidden = hide(observed, rng, eager=True)
     if not hidden.any():
         return UNJUDGED
     seen = observed & ~hidden

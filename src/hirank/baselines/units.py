@@ -28,16 +28,14 @@ class Units:
 
     origin: Numbers  # m; so that large values do not hide a small spread
     sums: Numbers  # 3 x m
-    scale: bool
     scaling: Scaling
 
     @classmethod
-    def of(cls, scaling: Scaling, weight: float, *, scale: bool) -> Units:
+    def of(cls, scaling: Scaling, weight: float) -> Units:
         """Units that begin with a scaling, as if measured on so many rows."""
-        origin, m = scaling.mean, len(scaling.mean)
-        spread = scaling.spread if scale else np.zeros(m)
-        sums = weight * np.stack([np.ones(m), np.zeros(m), spread**2])
-        return cls(origin, sums, scale, scaling)
+        m = len(scaling.mean)
+        sums = weight * np.stack([np.ones(m), np.zeros(m), scaling.spread**2])
+        return cls(scaling.mean, sums, scaling)
 
     def after(self, rows: Numbers, keep: float) -> Units:
         """The units after rows with NaN in their holes, n x m; each fades those before by keep."""
@@ -48,8 +46,6 @@ class Units:
         mean = sums[1] / np.maximum(sums[0], np.finfo(float).tiny)
         variance = sums[2] / np.maximum(sums[0], np.finfo(float).tiny) - mean**2
         center = self.origin + mean
-        if not self.scale:
-            return replace(self, sums=sums, scaling=replace(self.scaling, mean=center))
         # A spread in the last digits is rounding: then the one before stands.
         fine = variance > 1e-12 * np.maximum(mean**2, self.scaling.spread**2)
         spread = np.where(fine, np.sqrt(np.maximum(variance, 0)), self.scaling.spread)

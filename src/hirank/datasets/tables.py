@@ -22,6 +22,10 @@ def moments(X: Array) -> tuple[Array, Array]:
     """Mean and standard deviation of each feature over entries that are not NaN; 0 without any."""
     known = ~np.isnan(X)
     count = np.maximum(known.sum(axis=0), 1)
-    mean = np.where(known, X, 0).sum(axis=0) / count
-    centered = np.where(known, X - mean, 0)
-    return mean, np.sqrt((centered**2).sum(axis=0) / count)
+    size = np.abs(np.where(known, X, 0)).max(axis=0)  # so that squares neither overflow nor vanish
+    size[size == 0] = 1
+    values = np.where(known, X, 0) / size
+    mean = values.sum(axis=0) / count
+    spread = np.sqrt((np.where(known, values - mean, 0) ** 2).sum(axis=0) / count)
+    spread[spread <= 10 * np.finfo(float).eps] = 0  # a spread in the last digits is rounding
+    return mean * size, spread * size

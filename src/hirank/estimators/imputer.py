@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from copy import copy
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, Protocol
 
@@ -18,11 +19,19 @@ from hirank.estimators.callbacks import (
     reporter,
     with_callbacks,
 )
-from hirank.estimators.parameters import check_missing_values, is_missing
+from hirank.estimators.parameters import (
+    check_count,
+    check_flag,
+    check_missing_values,
+    is_missing,
+)
 from hirank.kernels import Array
 from hirank.model.scaling import Scaling
 from hirank.solvers.fitted import RowModel, complete_rows, fill_blank
 from hirank.solvers.record import Callback, Progress
+
+COLUMNS = ("n_features_in_", "feature_names_in_")
+"""What scikit-learn keeps of the columns of a table."""
 
 
 class Outcome(Protocol):
@@ -134,12 +143,18 @@ class Imputer(CallbackSupportMixin, OneToOneFeatureMixin, TransformerMixin, Base
         Parameters
         ----------
         X : array-like, n_samples x n_features
-        y, **params : ignored
+        y : ignored
+        **params
+            There are none; a name here is an error.
 
         Returns
         -------
         X : array, n_samples x n_features_out
         """
+        if params:
+            raise TypeError(
+                f"fit_transform of {type(self).__name__} takes no {', '.join(sorted(params))}."
+            )
         return self._output(*self._fit(X))
 
     def transform(self, X: Any) -> Any:
@@ -175,6 +190,9 @@ class Imputer(CallbackSupportMixin, OneToOneFeatureMixin, TransformerMixin, Base
             return kept
         return np.concatenate([kept, self._indicator.get_feature_names_out(names)])
 
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "_rows")
+
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
@@ -183,9 +201,10 @@ class Imputer(CallbackSupportMixin, OneToOneFeatureMixin, TransformerMixin, Base
 
     def _fit(self, X: Any) -> tuple[Array, NDArray[np.bool_], Array]:
         """Learn, and return the table, what was observed in it, and its kept features filled."""
-        check_missing_values(self.missing_values)
-        self._check_parameters()
-        table, observed = self._checked(X, reset=True)
+        self._check_all()
+        # A fit that fails on the way must leave no trace.
+        witness = copy(self)
+        table, observed = witness._checked(X, reset=True)
         nonempty = observed.any(axis=0)
         if not nonempty.any():
             raise ValueError(
@@ -200,6 +219,8 @@ class Imputer(CallbackSupportMixin, OneToOneFeatureMixin, TransformerMixin, Base
         used = ~blank if scaling.varying.any() else np.ones(len(scaled), bool)
         outcome, rows = self._told(scaled[used], known[used], X)
         scaled[used] = outcome.X
+        self.__dict__ = {k: v for k, v in vars(self).items() if k not in COLUMNS}
+        self.__dict__ |= {k: v for k, v in vars(witness).items() if k in COLUMNS}
         self._scaling, self._rows = scaling, rows
         self._indicator = self._fit_indicator(observed)
         self.has_values_ = nonempty
@@ -211,6 +232,14 @@ class Imputer(CallbackSupportMixin, OneToOneFeatureMixin, TransformerMixin, Base
         filled = scaling.backward(scaled)
         fill_blank(filled, blank, scaling)
         return table, observed, np.where(seen, kept, filled.astype(kept.dtype))
+
+    def _check_all(self) -> None:
+        """Raise if any parameter is wrong."""
+        for name in ("scale", "add_indicator", "keep_empty_features"):
+            check_flag(name, getattr(self, name))
+        check_count("verbose", self.verbose, least=0)
+        check_missing_values(self.missing_values)
+        self._check_parameters()
 
     def _told(self, X: Array, observed: NDArray[np.bool_], source: Any) -> tuple[Outcome, RowModel]:
         """Learn, while whoever listens is told of each step."""

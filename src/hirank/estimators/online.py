@@ -16,6 +16,7 @@ from sklearn.utils._set_output import _wrap_data_with_container
 from sklearn.utils.validation import _check_feature_names_in, validate_data
 
 from hirank.estimators.callbacks import CallbackSupportMixin, SklearnBridge, with_callbacks
+from hirank.estimators.imputer import COLUMNS
 from hirank.estimators.online_parameters import check_online, plan_of
 from hirank.estimators.parameters import components_of, is_missing
 from hirank.estimators.stream_view import Stream, StreamView
@@ -26,8 +27,6 @@ from hirank.streams.paper import SampleStream
 from hirank.streams.plan import Plan
 from hirank.streams.window import WindowStream
 from hirank.warn import warn_user
-
-_COLUMNS = ("n_features_in_", "feature_names_in_")
 
 
 class OnlineKFMC(CallbackSupportMixin, OneToOneFeatureMixin, TransformerMixin, StreamView):
@@ -332,11 +331,11 @@ class OnlineKFMC(CallbackSupportMixin, OneToOneFeatureMixin, TransformerMixin, S
         )
         rows = table.astype(np.float64)
         rows[is_missing(table, self.missing_values)] = np.nan
-        return table, rows, {k: v for k, v in vars(witness).items() if k in _COLUMNS}
+        return table, rows, {k: v for k, v in vars(witness).items() if k in COLUMNS}
 
     def _settle(self, stream: Stream, columns: dict[str, Any]) -> None:
         """Take over a stream that has moved on, in one step that nothing can interrupt."""
-        rest = {k: v for k, v in vars(self).items() if k not in _COLUMNS}
+        rest = {k: v for k, v in vars(self).items() if k not in COLUMNS}
         self.__dict__ = {**rest, **columns, "_stream": stream}
 
     def _advance(

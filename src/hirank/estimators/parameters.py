@@ -103,6 +103,12 @@ def check_count(name: str, value: Any, *, least: int = 1) -> None:
         raise ValueError(f"{name} must be a whole number of at least {least}; got {value!r}.")
 
 
+def check_flag(name: str, value: Any) -> None:
+    """Raise if `value` is neither True nor False."""
+    if not isinstance(value, bool | np.bool_):
+        raise ValueError(f"{name} must be True or False; got {value!r}.")
+
+
 def is_missing(X: Array, missing_values: float) -> NDArray[np.bool_]:
     """Which entries of X are NaN or equal to `missing_values`."""
     missing = np.isnan(X)

@@ -62,18 +62,20 @@ def _complete_array(X: Any, parameters: dict[str, Any], names: list[str] | None 
 
 
 def _complete_frame(frame: nw.DataFrame[Any], parameters: dict[str, Any]) -> Any:
-    numeric = [name for name in frame.columns if frame[name].dtype.is_numeric()]
+    numeric = [name for name in frame.columns if frame.get_column(name).dtype.is_numeric()]
     others = [name for name in frame.columns if name not in numeric]
     if not numeric:
         raise TypeError(f"No column is numeric: {others}. Convert those that hold numbers first.")
-    left = [name for name in others if frame[name].null_count()]
+    left = [name for name in others if frame.get_column(name).null_count()]
     if left:
         warn_user(f"Columns {left} are not numeric: their holes were left as they are.")
-    X = np.column_stack([floats(frame[name]) for name in numeric])
+    X = np.column_stack([floats(frame.get_column(name)) for name in numeric])
     filled = _complete_array(X, parameters, numeric)
     fills = np.isnan(X) & ~np.isnan(filled)
     replaced = [
-        frame[name].cast(nw.Float64).scatter(np.flatnonzero(rows).tolist(), column[rows].tolist())
+        frame.get_column(name)
+        .cast(nw.Float64)
+        .scatter(np.flatnonzero(rows).tolist(), column[rows].tolist())
         for name, rows, column in zip(numeric, fills.T, filled.T, strict=True)
         if rows.any()
     ]

@@ -85,7 +85,17 @@ def complete_rows(
         scaled[todo] = rows.complete(scaled[todo], seen[todo])
     filled = scaling.backward(scaled)
     fill_blank(filled, blank, scaling, quiet=quiet)
+    lost = np.flatnonzero(~np.isfinite(filled).all(axis=1) & ~observed.all(axis=1))
+    if len(lost):
+        raise ValueError(
+            f"No finite fill was found for {len(lost)} sample(s) (rows {_some(lost)}): they hold "
+            "values far beyond those of the fit. Check them, or leave them out."
+        )
     return np.where(observed, X, filled.astype(X.dtype))
+
+
+def _some(rows: NDArray[np.intp]) -> str:
+    return ", ".join(map(str, rows[:5])) + (", ..." if len(rows) > 5 else "")
 
 
 def fill_blank(
@@ -102,8 +112,7 @@ def fill_blank(
 def warn_blank(blank: NDArray[np.bool_]) -> None:
     """Tell which of n samples were filled with means."""
     rows = np.flatnonzero(blank)
-    shown = ", ".join(map(str, rows[:5])) + (", ..." if len(rows) > 5 else "")
     warn_user(
-        f"{len(rows)} sample(s) have no observed entry to go by (rows {shown}). They were filled "
-        "with the feature means; drop them if you do not want that."
+        f"{len(rows)} sample(s) have no observed entry to go by (rows {_some(rows)}). They were "
+        "filled with the feature means; drop them if you do not want that."
     )

@@ -11,6 +11,8 @@ PART = 0.05
 """Part of the observed entries that is hidden."""
 FEWEST = 50
 """Entries below which a judgment would be chance: then nothing is hidden."""
+EAGER, LARGEST_PART = 60, 0.2
+"""Entries that are hidden all the same if asked for, unless they would be more than this part."""
 AS_GOOD = 1.02
 """Times the lowest error: as good, so that chance does not end a path early."""
 HOPELESS = 1.05
@@ -20,18 +22,22 @@ PATIENCE = 2
 
 
 def hide(
-    observed: NDArray[np.bool_], rng: np.random.Generator, *, if_complete: bool = False
+    observed: NDArray[np.bool_], rng: np.random.Generator, *, eager: bool = False
 ) -> NDArray[np.bool_]:
     """Entries to hide, n x m, at random; every row and column keeps two observed entries.
 
-    None if there are too few, or if nothing is missing, since then nothing is to be filled (unless
-    `if_complete`).
+    None if there are too few, or if nothing is missing, since then nothing is to be filled. Who has
+    nothing else to go by is `eager`: hides entries of a complete table too, and of a small one a
+    larger part.
     """
     hidden = np.zeros(observed.shape, bool)
-    if observed.all() and not if_complete:
+    if observed.all() and not eager:
         return hidden
-    order = rng.permutation(np.flatnonzero(observed))[: int(PART * observed.sum())]
-    hidden.ravel()[order] = True
+    known = int(observed.sum())
+    count = int(PART * known)
+    if eager and known >= EAGER / LARGEST_PART:
+        count = max(count, EAGER)
+    hidden.ravel()[rng.permutation(np.flatnonzero(observed))[:count]] = True
     left = observed & ~hidden
     hidden[left.sum(axis=1) < 2] = False
     hidden[:, left.sum(axis=0) < 2] = False

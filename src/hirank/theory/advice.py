@@ -143,7 +143,7 @@ def _finding(a: Advice) -> str:
     if a.n_features - len(a.empty_features) - len(a.constant_features) < 2:
         return f"{line} Fewer than two features vary: nothing to fill one from the other."
     if a.verdict == "neither":
-        if h is None or not h.fair:
+        if h is None or not h.fair or (a.reachable or 0) < 0.5:
             return f"{line} There are too few observations: see below."
         return f"{line} Features are unrelated or noisy, or too few entries are known."
     if h is None:

@@ -165,13 +165,18 @@ class _Table:
 
 def _numbers(X: Any) -> tuple[Array, tuple[Name, ...], tuple[str, ...]]:
     """The table as floats, n x m, the names of its columns, and those that are not numeric."""
-    frame = nw.from_native(X, pass_through=True, eager_only=True)
+    frame = nw.from_native(X, pass_through=True)
+    if isinstance(frame, nw.LazyFrame):
+        raise TypeError("This data frame is lazy: collect() it first.")
     if isinstance(frame, nw.DataFrame):
-        numeric = [name for name in frame.columns if frame[name].dtype.is_numeric()]
+        numeric = [name for name in frame.columns if frame.get_column(name).dtype.is_numeric()]
         ignored = tuple(str(name) for name in frame.columns if name not in numeric)
         if not numeric:
             raise TypeError(f"No column is numeric: {list(ignored)}. Convert those with numbers.")
-        X, names = np.column_stack([floats(frame[name]) for name in numeric]), tuple(numeric)
+        X, names = (
+            np.column_stack([floats(frame.get_column(name)) for name in numeric]),
+            tuple(numeric),
+        )
     else:
         names, ignored = None, ()
     values = check_array(X, dtype=np.float64, ensure_all_finite="allow-nan", input_name="X")
@@ -216,8 +221,7 @@ def _needs(trial: Trial | None, structure: Structure | None) -> tuple[int, int]:
 
 
 def _verdict(held_out: HeldOut | None, reachable: float | None) -> str:
-    tested = held_out is not None and held_out.fair
-    if not tested and reachable is not None and reachable < LEAST_REACH:
+    if reachable is not None and reachable < LEAST_REACH:
         return "neither"
     if held_out is None:
         return "untested"

@@ -79,10 +79,25 @@ def test_units_that_change_are_followed(model, low_rank):
     truth, observed = low_rank
     moved = np.where(observed, 50 * truth + 1000, np.nan)
     stream = following(model, 60.0).partial_fit(holes_of(low_rank))
-    for _ in range(6):
+    for _ in range(8):
         stream.partial_fit(moved)
     filled = stream.transform(moved)
-    assert missing_relative_error(filled - 1000, 50 * truth, observed) < 0.15
+    assert missing_relative_error(filled - 1000, 50 * truth, observed) < 0.2
+
+
+@every
+@pytest.mark.parametrize("memory", [None, 300.0])
+@pytest.mark.parametrize("wild", [1e4, 1e20, 1e200])
+def test_a_wild_value_does_not_destroy_the_model(model, memory, wild, low_rank):
+    truth, observed = low_rank
+    holes = holes_of(low_rank)
+    stream = following(model, memory).partial_fit(holes)
+    broken = holes[:1].copy()
+    broken[0, np.flatnonzero(observed[0])[0]] = wild
+    stream.partial_fit(broken)
+    for _ in range(3):
+        stream.partial_fit(holes)
+    assert missing_relative_error(stream.transform(holes), truth, observed) < 0.3
 
 
 @every
@@ -92,9 +107,9 @@ def test_rows_are_held_until_there_are_enough(model, low_rank):
     with pytest.raises(NotFittedError, match=r"60 rows.*n_start=100"):
         stream.transform(holes)
     with pytest.raises(NotFittedError, match="61 rows"):
-        stream.partial_fit_transform(holes[60:61])
-    filled = stream.partial_fit_transform(holes[61:150])
-    assert filled.shape == (89, 15)
+        stream.partial_fit_transform(holes[60:61])  # nothing is taken
+    filled = stream.partial_fit_transform(holes[60:150])
+    assert filled.shape == (90, 15)
     assert np.isfinite(filled).all()
     assert stream.n_samples_seen_ == 150
 

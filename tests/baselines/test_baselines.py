@@ -1,10 +1,12 @@
 """What holds for every baseline: scikit-learn's checks, and the conventions of KFMC."""
 
 import pickle
+from contextlib import suppress
 
 import numpy as np
 import pytest
 from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
 from sklearn.impute import SimpleImputer
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
@@ -158,3 +160,47 @@ def test_single_precision_comes_back_as_it_came(model, curved):
     filled = seeded(model).fit_transform(holes)
     assert filled.dtype == np.float32
     assert (filled[curved.observed] == holes[curved.observed]).all()
+
+
+@every
+def test_a_fit_that_fails_leaves_the_model_as_it_was(model, curved):
+    fitted = seeded(model).fit(curved.holes)
+    before = fitted.transform(curved.holes)
+    with pytest.raises(ValueError, match="no observed entry"):
+        fitted.fit(np.full((5, 3), np.nan))
+    assert (fitted.transform(curved.holes) == before).all()
+    unfitted = seeded(model)
+    with pytest.raises(ValueError, match="no observed entry"):
+        unfitted.fit(np.full((5, 3), np.nan))
+    with pytest.raises(NotFittedError):
+        unfitted.transform(curved.holes)
+
+
+@every
+@pytest.mark.parametrize("unit", [1e-120, 1e-6, 1e120])
+def test_units_of_the_table_do_not_matter(model, unit, curved):
+    fitted = seeded(model).fit(curved.holes)
+    other = seeded(model).fit(unit * curved.holes)
+    error = np.abs(other.transform(unit * curved.holes) / unit - fitted.transform(curved.holes))
+    assert np.median(error[~curved.observed]) < 1e-3
+    assert error.max() < 0.5 * np.abs(curved.truth).max()
+
+
+@every
+def test_wrong_flags_and_unknown_arguments_are_errors(model, curved):
+    for name in ("scale", "add_indicator", "keep_empty_features"):
+        with pytest.raises(ValueError, match=f"{name} must be True or False"):
+            seeded(model).set_params(**{name: "no"}).fit(curved.holes)
+    with pytest.raises(ValueError, match="verbose"):
+        seeded(model).set_params(verbose="x").fit(curved.holes)
+    with pytest.raises(TypeError, match="takes no sample_weight"):
+        seeded(model).fit_transform(curved.holes, sample_weight=1)
+
+
+@every
+def test_a_row_beyond_all_bounds_is_an_error_or_filled_with_finite_numbers(model, curved):
+    fitted = seeded(model).fit(curved.holes)
+    row = curved.holes[:1].copy()
+    row[0, np.flatnonzero(curved.observed[0])[0]] = 1.7e308
+    with np.errstate(all="ignore"), suppress(ValueError):
+        assert np.isfinite(fitted.transform(row)).all()
