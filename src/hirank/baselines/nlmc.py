@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -62,6 +62,8 @@ class NLMC(IRLSImputer):
     """
 
     bandwidth: float | str = "auto"
+    _: KW_ONLY
+    tol: float = 3e-4
 
     def _check_parameters(self) -> None:
         if self.bandwidth != "auto":

@@ -92,8 +92,8 @@ def complete_table(
     """Fill the missing entries of X, n x m, after the best of the plans.
 
     If there is something to choose, a few observed entries are hidden first: the plan, and the end
-    of its path if that is open, are those that recover them best. The last stage is then walked
-    again with all entries.
+    of its path if that is open, are those that recover them best. The last stage, or all of them if
+    there were several plans, is then walked again with all entries.
     """
     plan = plans[0]
     choice = len(plans) > 1 or plan.smoothing is None
@@ -102,8 +102,12 @@ def complete_table(
         if not hidden.any():
             return Walk(plan, observed, record, workers)(soft_impute(X, observed))
         plan, best = _choose(X, observed & ~hidden, hidden, plans, record, workers)
-        start = np.where(observed, X, best.X)
-        found = Walk(plan, observed, record, workers)(start, first=best.number, last=best.number)
+        walk = Walk(plan, observed, record, workers)
+        if len(plans) > 1:  # the way there was a rough one
+            found = walk(soft_impute(X, observed), last=best.number)
+        else:
+            start = np.where(observed, X, best.X)
+            found = walk(start, first=best.number, last=best.number)
     count = best.number + 1
     if count == len(plan.stages) or record.over:
         return found
