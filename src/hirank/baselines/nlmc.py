@@ -33,8 +33,10 @@ class NLMC(IRLSImputer):
         As in :class:`VMC`. On noisy data, narrow kernels fit best with more of it.
     random_state : int, RandomState or None, default=None
         Chooses the entries that are hidden.
-    power, n_landmarks, max_iter, tol
+    power, n_landmarks, max_iter
         As in :class:`VMC`.
+    tol : float, default=3e-4
+        A stage ends when the penalty fell by less than this fraction over ten steps.
     scale, missing_values, add_indicator, keep_empty_features, verbose
         As in :class:`hirank.KFMC`.
 
