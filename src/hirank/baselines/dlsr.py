@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hirank.baselines.online import OnlineImputer, after_batches
-from hirank.baselines.sfmc import Walk, choose_end, path_to, start_atoms
+from hirank.baselines.sfmc import PATH, Walk, choose_end, start_atoms
 from hirank.baselines.sparse_codes import (
     SparseRows,
     atoms_of,
@@ -21,6 +21,7 @@ from hirank.baselines.sparse_codes import (
 )
 from hirank.estimators.parameters import check_count, check_number
 from hirank.kernels import Array
+from hirank.solvers.path import path_to
 from hirank.solvers.record import Recorder
 
 BATCH = 50
@@ -160,7 +161,7 @@ def first_dictionary(
     walk = Walk(Recorder(), START_STEPS, START_TOL)
     atoms = start_atoms(known, observed, count, rng)
     end = choose_end(walk, known, observed, atoms, rng) if l1 is None else l1 * size
-    *_, (_, model) = walk.along(known, observed, atoms, path_to(end))
+    *_, (_, model) = walk.along(known, observed, atoms, path_to(PATH, end))
     found = model.D / np.linalg.norm(model.D, axis=1, keepdims=True)
     D[: len(found)] = found
     l1 = max(end / size, LEAST_L1) if l1 is None else l1

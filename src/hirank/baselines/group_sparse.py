@@ -8,7 +8,6 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils import check_random_state
 
 from hirank.baselines.sparse_codes import (
     SparseRows,
@@ -19,9 +18,10 @@ from hirank.baselines.sparse_codes import (
     vanished,
 )
 from hirank.estimators.imputer import Imputer
-from hirank.estimators.parameters import check_count, check_number
+from hirank.estimators.parameters import check_count, check_number, generator
 from hirank.kernels import Array
 from hirank.model.start import soft_impute
+from hirank.solvers.path import path_to
 from hirank.solvers.record import NOTHING, Callback, Completed, Recorder
 
 PATH = (0.12, 0.06, 0.03, 0.015, 0.007, 0.003, 0.0015)
@@ -123,9 +123,9 @@ class GroupSparse(Imputer):
         unit = unit_of(X, observed)
         known = np.where(observed, X, 0) / unit
         walk = Walk(record, self.max_iter, self.tol)
-        rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31))
+        rng = generator(self.random_state)
         l1 = choose_end(walk, known, observed, rng) if self.l1 == "auto" else float(self.l1)
-        *_, (l1, model) = walk.along(known, observed, path_to(l1))
+        *_, (l1, model) = walk.along(known, observed, path_to(PATH, l1))
         if len(X) > 1 and not model.C.any():
             raise vanished(l1)
         filled = np.where(observed, X, unit * model.X)
@@ -140,11 +140,6 @@ class Expression(NamedTuple):
 
     C: Array  # n x n, zeros on the diagonal
     X: Array  # n x m, completed
-
-
-def path_to(l1: float) -> tuple[float, ...]:
-    """The path of l1 that ends at a given one."""
-    return (*(other for other in PATH if other > l1), l1)
 
 
 class Walk:

@@ -8,11 +8,10 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils import check_random_state
 
 from hirank.baselines.reweighted import Plan, complete_table
 from hirank.estimators.imputer import Imputer
-from hirank.estimators.parameters import check_count, check_number
+from hirank.estimators.parameters import check_count, check_number, generator
 from hirank.kernels import Array, Kernel
 from hirank.solvers.fitted import Dictionary
 from hirank.solvers.path import Stage
@@ -73,7 +72,7 @@ class IRLSImputer(Imputer):
             plan = self._plans(np.ones((1, 1)), np.ones((1, 1), bool))[0]
             details = self._details(plan.kernel, plan.stages[0])
             return record.finish(X, NOTHING, **details), Dictionary(X, ())
-        rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31))
+        rng = generator(self.random_state)
         found = complete_table(X, observed, self._plans(X, observed), rng, record)
         last = found.plan.stages[len(found.settings) - 1]
         details = self._details(found.settings[-1].kernel, last)

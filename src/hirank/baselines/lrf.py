@@ -6,7 +6,6 @@ from dataclasses import KW_ONLY, dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils import check_random_state
 
 from hirank.baselines.alternating import (
     RANKS,
@@ -18,7 +17,7 @@ from hirank.baselines.alternating import (
     with_constant,
 )
 from hirank.baselines.subspace import LinearImputer, Subspace, rank_of
-from hirank.estimators.parameters import check_count, check_number
+from hirank.estimators.parameters import check_count, check_number, generator
 from hirank.kernels import Array
 from hirank.model.shrink import spectral_norm
 from hirank.solvers.held_out import hide
@@ -106,7 +105,7 @@ class LRF(LinearImputer):
         ridge = None if self.ridge == "auto" else float(self.ridge)
         X1, seen, constant = with_constant(X, observed)
         if rank is None or ridge is None:
-            rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31))
+            rng = generator(self.random_state)
             hidden = np.column_stack([hide(observed, rng, eager=True), np.zeros(len(X), bool)])
             rank, ridge, _, factors = choose(X1, seen, hidden, rank, ridge, record)
         als = Alternation(record, self.max_iter, self.tol)

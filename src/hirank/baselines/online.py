@@ -9,12 +9,11 @@ from typing import Any, Protocol, Self, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.exceptions import NotFittedError
-from sklearn.utils import check_random_state
 from sklearn.utils._set_output import _wrap_data_with_container
 
 from hirank.baselines.units import Units, lasting
 from hirank.estimators.imputer import Imputer
-from hirank.estimators.parameters import check_count, check_number
+from hirank.estimators.parameters import check_count, check_number, generator
 from hirank.kernels import Array
 from hirank.model.scaling import Scaling
 from hirank.solvers.record import Callback, Completed, Recorder
@@ -186,7 +185,7 @@ class OnlineImputer(Imputer):
         self, X: Array, observed: Known, callback: Callback
     ) -> tuple[Completed, OnlineModel]:
         """Start from some rows of the table, then go over all until the misfit settles."""
-        record, rng = Recorder(callback), self._rng()
+        record, rng = Recorder(callback), generator(self.random_state)
         X = np.where(observed, X, 0)
         first = rng.permutation(len(X))[: self.n_start]
         model = self._start(X[first], observed[first], rng)
@@ -250,7 +249,7 @@ class OnlineImputer(Imputer):
                 "Use a larger n_start."
             )
         used = observed.any(axis=1)
-        model = self._start(X[used], observed[used], self._rng())
+        model = self._start(X[used], observed[used], generator(self.random_state))
         model, _ = model.after(X[used], observed[used], 1.0)
         self.__dict__.update(
             has_values_=nonempty,
@@ -288,9 +287,6 @@ class OnlineImputer(Imputer):
             _rows=model,
             n_samples_seen_=self.n_samples_seen_ + len(rows),
         )
-
-    def _rng(self) -> np.random.Generator:
-        return np.random.default_rng(check_random_state(self.random_state).randint(2**31))
 
 
 def _tame(rows: NDArray[np.float64], usual: Scaling) -> NDArray[np.float64]:

@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve
-from sklearn.utils import check_random_state
 
 from hirank.baselines.sparse_codes import (
     SparseRows,
@@ -20,8 +19,9 @@ from hirank.baselines.sparse_codes import (
     vanished,
 )
 from hirank.estimators.imputer import Imputer
-from hirank.estimators.parameters import check_count, check_number
+from hirank.estimators.parameters import check_count, check_number, generator
 from hirank.kernels import Array
+from hirank.solvers.path import path_to
 from hirank.solvers.record import NOTHING, Callback, Completed, Recorder
 
 PATH = (0.35, 0.18, 0.09, 0.045, 0.02, 0.01, 0.003, 0.001)
@@ -118,14 +118,14 @@ class SFMC(Imputer):
         if not X.shape[1]:
             done = record.finish(X, NOTHING, n_components=0, l1=0.0)
             return done, SparseRows(np.zeros((0, 0)), 1.0)
-        rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31))
+        rng = generator(self.random_state)
         atoms = atoms_of(self.n_components, X.shape, ATOMS)
         unit = unit_of(X, observed)
         known = np.where(observed, X, 0) / unit
         walk = Walk(record, self.max_iter, self.tol)
         start = start_atoms(known, observed, atoms, rng)
         l1 = choose_end(walk, known, observed, start, rng) if self.l1 == "auto" else float(self.l1)
-        *_, (l1, model) = walk.along(known, observed, start, path_to(l1))
+        *_, (l1, model) = walk.along(known, observed, start, path_to(PATH, l1))
         if not len(model.D):
             raise vanished(l1)
         filled = np.where(observed, X, unit * (model.Z @ model.D))
@@ -147,11 +147,6 @@ class Factors(NamedTuple):
 
     Z: Array  # n x r
     D: Array  # r x m
-
-
-def path_to(l1: float) -> tuple[float, ...]:
-    """The path of l1 that ends at a given one."""
-    return (*(other for other in PATH if other > l1), l1)
 
 
 def start_atoms(

@@ -7,13 +7,13 @@ from dataclasses import KW_ONLY, dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils import check_random_state
 
 from hirank.baselines.subspace import LinearImputer, Subspace, basis_of
-from hirank.estimators.parameters import check_count, check_number
+from hirank.estimators.parameters import check_count, check_number, generator
 from hirank.kernels import Array
 from hirank.model.shrink import shrink, spectral_norm
 from hirank.solvers.held_out import hide
+from hirank.solvers.path import path_to
 from hirank.solvers.record import NOTHING, Callback, Completed, Recorder
 
 PATH = tuple(np.geomspace(0.5, 1e-4, 20).tolist())
@@ -101,12 +101,12 @@ class SoftImpute(LinearImputer):
             return done, Subspace(np.zeros((0, 0)), 1.0)
         known, path = np.where(observed, X, 0), Path(record, self.max_iter, self.tol)
         if self.threshold == "auto":
-            rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31))
+            rng = generator(self.random_state)
             threshold, A = choose(known, observed, rng, path)
         else:
             threshold = float(self.threshold)
         if not record.over:
-            *_, (threshold, A) = path.walk(known, observed, path_to(threshold))
+            *_, (threshold, A) = path.walk(known, observed, path_to(PATH, threshold))
         basis, weight = basis_of(A), threshold * spectral_norm(known)
         reason = record.stopped() if record.over else path.reason
         filled = np.where(observed, X, A)
@@ -149,18 +149,13 @@ class Path:
         return A
 
 
-def path_to(threshold: float) -> tuple[float, ...]:
-    """The path of thresholds that ends at a given one."""
-    return (*(other for other in PATH if other > threshold), threshold)
-
-
 def choose(
     X: Array, observed: NDArray[np.bool_], rng: np.random.Generator, path: Path
 ) -> tuple[float, Array]:
     """The threshold that recovers hidden entries of X, n x m, best, and what it gave."""
     hidden = hide(observed, rng, eager=True)
     if not hidden.any():
-        *_, last = path.walk(X, observed, path_to(UNJUDGED))
+        *_, last = path.walk(X, observed, path_to(PATH, UNJUDGED))
         return last
     seen, lowest, poor = observed & ~hidden, np.inf, 0
     for threshold, A in path.walk(np.where(hidden, 0, X), seen, PATH):

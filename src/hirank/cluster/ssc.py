@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
@@ -15,10 +16,11 @@ from sklearn.utils.validation import validate_data
 from hirank.cluster.affinity import affinity_matrix, cut
 from hirank.cluster.self_expression import Codes, penalty_scale, sparse_self_expression
 from hirank.estimators.kfmc import KFMC
-from hirank.estimators.parameters import check_count, check_number
+from hirank.estimators.parameters import check_count, check_flag, check_number
 from hirank.kernels import Array
 
 
+@dataclass(eq=False, repr=False)
 class SSC(ClusterMixin, BaseEstimator):
     """Sparse subspace clustering, of complete or incomplete tables.
 
@@ -94,32 +96,18 @@ class SSC(ClusterMixin, BaseEstimator):
     True
     """
 
-    def __init__(
-        self,
-        n_clusters: int = 8,
-        *,
-        alpha: float = 800.0,
-        affine: bool = True,
-        outlier_alpha: float | None = None,
-        keep: float = 0.7,
-        n_components: int | None = None,
-        completer: Any = None,
-        max_iter: int = 200,
-        tol: float = 1e-3,
-        random_state: int | np.random.RandomState | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.alpha = alpha
-        self.affine = affine
-        self.outlier_alpha = outlier_alpha
-        self.keep = keep
-        self.n_components = n_components
-        self.completer = completer
-        self.max_iter = max_iter
-        self.tol = tol
-        self.random_state = random_state
-        self.verbose = verbose
+    n_clusters: int = 8
+    _: KW_ONLY
+    alpha: float = 800.0
+    affine: bool = True
+    outlier_alpha: float | None = None
+    keep: float = 0.7
+    n_components: int | None = None
+    completer: Any = None
+    max_iter: int = 200
+    tol: float = 1e-3
+    random_state: int | np.random.RandomState | None = None
+    verbose: int = 0
 
     def fit(self, X: Any, y: object = None) -> SSC:
         """Cluster the samples of a table.
@@ -162,6 +150,8 @@ class SSC(ClusterMixin, BaseEstimator):
     def _check_parameters(self) -> None:
         check_count("n_clusters", self.n_clusters)
         check_number("alpha", self.alpha, above=0)
+        check_flag("affine", self.affine)
+        check_count("verbose", self.verbose, least=0)
         if self.outlier_alpha is not None:
             check_number("outlier_alpha (if not None)", self.outlier_alpha, above=0)
         check_number("keep", self.keep, above=0)

@@ -7,13 +7,14 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils import check_array, check_random_state
+from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted
 
 from hirank.estimators.imputer import Imputer
 from hirank.estimators.parameters import (
     check_parameters,
     components_of,
+    generator,
     is_missing,
     kernel_of,
     stages_of,
@@ -181,7 +182,7 @@ class KFMC(Imputer):
         stages, r = stages_of(self), components_of(self, len(X))
         options = Options(self.alpha, self.max_iter, self.tol, callback)
         task = Task(X, observed, r, kernel_of(self), stages, options)
-        rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31))
+        rng = generator(self.random_state)
         if not X.shape[1]:
             result = nothing_to_learn(X, r)
         elif self.solver == "newton":

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from copy import copy
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -29,6 +29,7 @@ from hirank.streams.window import WindowStream
 from hirank.warn import warn_user
 
 
+@dataclass(eq=False, repr=False)
 class OnlineKFMC(CallbackSupportMixin, OneToOneFeatureMixin, TransformerMixin, StreamView):
     """Completion of rows as they arrive, by a model that keeps learning and never grows.
 
@@ -136,50 +137,27 @@ class OnlineKFMC(CallbackSupportMixin, OneToOneFeatureMixin, TransformerMixin, S
     (True, True)
     """
 
-    def __init__(
-        self,
-        n_components: int | str = "auto",
-        *,
-        mode: str = "window",
-        window: int = 600,
-        batch_size: int | None = None,
-        n_start: int = 200,
-        n_passes: int = 1,
-        kernel: str | Kernel = "rbf",
-        bandwidth: str | float = "path",
-        degree: int = 2,
-        offset: float = 1.0,
-        alpha: float = 0.0,
-        beta: float | None = None,
-        scale: bool = True,
-        max_iter: int | None = None,
-        tol: float | None = None,
-        self_score: str = "react",
-        missing_values: float = np.nan,
-        add_indicator: bool = False,
-        random_state: int | np.random.RandomState | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.n_components = n_components
-        self.mode = mode
-        self.window = window
-        self.batch_size = batch_size
-        self.n_start = n_start
-        self.n_passes = n_passes
-        self.kernel = kernel
-        self.bandwidth = bandwidth
-        self.degree = degree
-        self.offset = offset
-        self.alpha = alpha
-        self.beta = beta
-        self.scale = scale
-        self.max_iter = max_iter
-        self.tol = tol
-        self.self_score = self_score
-        self.missing_values = missing_values
-        self.add_indicator = add_indicator
-        self.random_state = random_state
-        self.verbose = verbose
+    n_components: int | str = "auto"
+    _: KW_ONLY
+    mode: str = "window"
+    window: int = 600
+    batch_size: int | None = None
+    n_start: int = 200
+    n_passes: int = 1
+    kernel: str | Kernel = "rbf"
+    bandwidth: str | float = "path"
+    degree: int = 2
+    offset: float = 1.0
+    alpha: float = 0.0
+    beta: float | None = None
+    scale: bool = True
+    max_iter: int | None = None
+    tol: float | None = None
+    self_score: str = "react"
+    missing_values: float = np.nan
+    add_indicator: bool = False
+    random_state: int | np.random.RandomState | None = None
+    verbose: int = 0
 
     @with_callbacks  # type: ignore[untyped-decorator]
     def fit(self, X: Any, y: object = None) -> OnlineKFMC:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils import check_random_state
 
 from hirank.kernels import RBF, Array, Kernel, Poly
 from hirank.solvers.path import BANDWIDTHS, LAST_BETA, Stage, default_path
@@ -107,6 +108,11 @@ def check_flag(name: str, value: Any) -> None:
     """Raise if `value` is neither True nor False."""
     if not isinstance(value, bool | np.bool_):
         raise ValueError(f"{name} must be True or False; got {value!r}.")
+
+
+def generator(random_state: Any) -> np.random.Generator:
+    """A generator seeded as scikit-learn's conventions for `random_state` have it."""
+    return np.random.default_rng(check_random_state(random_state).randint(2**31))
 
 
 def is_missing(X: Array, missing_values: float) -> NDArray[np.bool_]:

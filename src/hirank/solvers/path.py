@@ -79,3 +79,8 @@ def default_path(
     """One stage per bandwidth; beta falls from `FIRST_BETA` to `last_beta` by a constant factor."""
     betas = np.geomspace(max(FIRST_BETA, last_beta), last_beta, len(bandwidths))
     return tuple(Stage(float(s), float(b), BALANCE) for s, b in zip(bandwidths, betas, strict=True))
+
+
+def path_to(path: Sequence[float], end: float) -> tuple[float, ...]:
+    """The part of a falling path that leads to a value, and the value."""
+    return (*(value for value in path if value > end), end)

@@ -9,9 +9,9 @@ from typing import Any
 import narwhals.stable.v1 as nw
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils import check_array, check_random_state
+from sklearn.utils import check_array
 
-from hirank.estimators.parameters import check_missing_values, is_missing
+from hirank.estimators.parameters import check_missing_values, generator, is_missing
 from hirank.estimators.tables import floats
 from hirank.kernels import Array
 from hirank.model.scaling import Scaling
@@ -93,7 +93,7 @@ def advise(
     Linear completion is not enough; KFMC can fill this table.
     """
     table = _Table.read(X, missing_values)
-    rng = np.random.default_rng(check_random_state(random_state).randint(2**31))
+    rng = generator(random_state)
     trial = _tried(table, rng)
     structure = _structure(trial, rng)
     sample_needs, feature_needs = _needs(trial, structure)
