@@ -172,3 +172,15 @@ def test_wrong_parameters_are_errors_that_say_what_to_give(model, message, low_r
     for method in (model.fit, model.partial_fit):
         with pytest.raises(ValueError, match=message):
             method(holes_of(low_rank))
+
+
+@every
+def test_a_fit_that_fails_late_leaves_the_stream_going(model, low_rank):
+    holes = holes_of(low_rank)
+    stream = clone(model).set_params(memory=100.0).partial_fit(holes)
+    with pytest.raises(ValueError, match="rank=3 is more than the table allows"):
+        stream.fit(holes[:, :2])
+    same = clone(model).set_params(memory=100.0).partial_fit(holes)
+    assert (stream.partial_fit_transform(holes) == same.partial_fit_transform(holes)).all()
+    held = clone(model).partial_fit(holes[:50]).fit(holes)
+    assert not hasattr(held, "_held")

@@ -30,9 +30,6 @@ from hirank.model.scaling import Scaling
 from hirank.solvers.fitted import RowModel, complete_rows, fill_blank
 from hirank.solvers.record import Callback, Progress
 
-COLUMNS = ("n_features_in_", "feature_names_in_")
-"""What scikit-learn keeps of the columns of a table."""
-
 
 class Outcome(Protocol):
     """What a fit leaves behind."""
@@ -202,9 +199,8 @@ class Imputer(CallbackSupportMixin, OneToOneFeatureMixin, TransformerMixin, Base
     def _fit(self, X: Any) -> tuple[Array, NDArray[np.bool_], Array]:
         """Learn, and return the table, what was observed in it, and its kept features filled."""
         self._check_all()
-        # A fit that fails on the way must leave no trace.
-        witness = copy(self)
-        table, observed = witness._checked(X, reset=True)
+        fitted, before = copy(self), set(vars(self))
+        table, observed = fitted._checked(X, reset=True)
         nonempty = observed.any(axis=0)
         if not nonempty.any():
             raise ValueError(
@@ -212,23 +208,24 @@ class Imputer(CallbackSupportMixin, OneToOneFeatureMixin, TransformerMixin, Base
                 f"Check that missing_values={self.missing_values!r} is what you mean."
             )
         kept, seen = table[:, nonempty], observed[:, nonempty]
-        scaling = self._measure(kept, seen)
+        scaling = fitted._measure(kept, seen)
         scaled = scaling.forward(np.where(seen, kept, 0).astype(np.float64))
         known = seen[:, scaling.varying]
         blank = known.sum(axis=1) == 0
         used = ~blank if scaling.varying.any() else np.ones(len(scaled), bool)
         outcome, rows = self._told(scaled[used], known[used], X)
         scaled[used] = outcome.X
-        self.__dict__ = {k: v for k, v in vars(self).items() if k not in COLUMNS}
-        self.__dict__ |= {k: v for k, v in vars(witness).items() if k in COLUMNS}
-        self._scaling, self._rows = scaling, rows
-        self._indicator = self._fit_indicator(observed)
-        self.has_values_ = nonempty
-        self.objective_ = outcome.objective
-        self.n_iter_ = outcome.n_iter
-        self.stop_reason_ = outcome.stop_reason
-        self.trace_ = outcome.trace
-        self._publish(outcome)
+        fitted._scaling, fitted._rows = scaling, rows
+        fitted._indicator = self._fit_indicator(observed)
+        fitted.has_values_ = nonempty
+        fitted.objective_ = outcome.objective
+        fitted.n_iter_ = outcome.n_iter
+        fitted.stop_reason_ = outcome.stop_reason
+        fitted.trace_ = outcome.trace
+        fitted._publish(outcome)
+        # All at once: a fit that fails on the way leaves no trace.
+        gone = before - set(vars(fitted))
+        self.__dict__ = {k: v for k, v in vars(self).items() if k not in gone} | vars(fitted)
         filled = scaling.backward(scaled)
         fill_blank(filled, blank, scaling)
         return table, observed, np.where(seen, kept, filled.astype(kept.dtype))

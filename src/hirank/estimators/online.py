@@ -16,7 +16,6 @@ from sklearn.utils._set_output import _wrap_data_with_container
 from sklearn.utils.validation import _check_feature_names_in, validate_data
 
 from hirank.estimators.callbacks import CallbackSupportMixin, SklearnBridge, with_callbacks
-from hirank.estimators.imputer import COLUMNS
 from hirank.estimators.online_parameters import check_online, plan_of
 from hirank.estimators.parameters import components_of, is_missing
 from hirank.estimators.stream_view import Stream, StreamView
@@ -27,6 +26,9 @@ from hirank.streams.paper import SampleStream
 from hirank.streams.plan import Plan
 from hirank.streams.window import WindowStream
 from hirank.warn import warn_user
+
+COLUMNS = ("n_features_in_", "feature_names_in_")
+"""What scikit-learn keeps of the columns of a table."""
 
 
 @dataclass(eq=False, repr=False)
