@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 from threadpoolctl import ThreadpoolController
 
 T = TypeVar("T")
+B = TypeVar("B")
 
 BLOCK_BYTES = 1 << 21
 """Size of one n x r work array of a block: small enough for a cache, large enough that what Python
@@ -82,7 +83,7 @@ class Workers:
             buffer = self._local.buffer = np.empty(size, dtype)
         return buffer[:size].reshape(shape)
 
-    def map(self, work: Callable[[slice], T], blocks: Sequence[slice], cost: float) -> Iterator[T]:
+    def map(self, work: Callable[[B], T], blocks: Sequence[B], cost: float) -> Iterator[T]:
         """``work(block)`` for each block, in order; `cost` is the multiplications in all."""
         if self._pool is None or len(blocks) == 1 or cost < WORTH_SHARING:
             return map(work, blocks)

@@ -1,0 +1,182 @@
+"""Fitting a mixture of Gaussians to rows with holes: expectation, maximization, and growth."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hirank.kernels import Array
+from hirank.model.workers import Workers
+from hirank.solvers.mixture import FLOOR, Group, Mixture, groups
+from hirank.solvers.record import Recorder
+
+NOISE = (0.1, 0.01, 1e-3, 1e-5)
+"""Parts of a feature's variance that are taken for noise, from a cautious model to a daring one."""
+LEAST_NOISE = 1e-3
+"""The least with several components: the smaller they are, the less there is to see noise by."""
+STEPS = 10
+"""Of expectation and maximization, at most, for each size."""
+SETTLED = 2e-3
+"""Change of the fills, in standard deviations, at which they end early."""
+FEWEST = 8
+"""Rows that each half of a component must have for it to be split."""
+LARGEST = 32
+"""Components at most."""
+COST = 5e8
+"""Multiplications in one step at most: limits the components, and the rows that are learned from."""
+WORSE, BETTER = 1.02, 0.98
+"""Times the lowest error so far: a reason to end, and a reason to go on."""
+
+
+class Level(NamedTuple):
+    """A mixture along the way, and the table as it completes it."""
+
+    mixture: Mixture
+    noise: float
+    X: NDArray[np.float64]  # n x v
+    log_likelihood: float  # of a row, on average
+
+
+class _Moments(NamedTuple):
+    """Sums over rows, by how much they belong to a component."""
+
+    count: float
+    total: NDArray[np.float64]  # v; deviations from the mean of the component
+    square: NDArray[np.float64]  # v x v; their products, uncertainty included
+
+
+@dataclass(frozen=True)
+class Learner:
+    """Rows to learn from, n x v, and who does the work."""
+
+    X: Array
+    observed: NDArray[np.bool_]
+    workers: Workers
+    record: Recorder
+
+    def settle(self, mixture: Mixture, noise: float, steps: int = STEPS) -> Level:
+        """Expectation and maximization until the fills stay where they are."""
+        X, observed = self.X, self.observed
+        parts = groups(observed)
+        cost = 4.0 * len(mixture) * sum(g.at.size * (g.at.shape[1] + X.shape[1]) for g in parts)
+        stage, before = self.record.stages, None
+        for _ in range(steps):
+            results = [*self.workers.map(lambda g: _expect(mixture, X, observed, g), parts, cost)]
+            fills = np.empty(X.shape)
+            for group, (_, fill, _) in zip(parts, results, strict=True):
+                fills[group.rows] = fill
+            log_likelihood = sum(float(r[2]) for r in results) / len(X)
+            level = Level(mixture, noise, np.where(observed, X, fills), log_likelihood)
+            done = self.record(-log_likelihood, stage)
+            if done or (before is not None and np.sqrt(np.mean((fills - before) ** 2)) < SETTLED):
+                break
+            before = fills
+            mixture = _maximize(mixture, [r[0] for r in results], noise)
+        return level
+
+    def grow(self, error: Callable[[Array], float]) -> Iterator[Level]:
+        """Mixtures of more and more components, each from the one before; `error` judges fills.
+
+        First one component with less and less noise, then more components. It ends when nothing
+        gets better.
+        """
+        n = len(self.X)
+        mixture, best, lowest = _independent(self.X, self.observed), None, np.inf
+        for noise in NOISE:
+            level = self.settle(mixture, noise)
+            yield level
+            mixture, found = level.mixture, error(level.X)
+            if best is None or found < lowest:
+                best, lowest = level, found
+            if found > WORSE * lowest or self.record.over:
+                break
+        level, poor = best, 0
+        most = affordable(self.observed)
+        while len(level.mixture) < most and poor < 2 and not self.record.over:
+            larger = split(level.mixture, n, most)
+            if len(larger) == len(level.mixture):
+                return
+            level = self.settle(larger, max(best.noise, LEAST_NOISE))
+            yield level
+            found = error(level.X)
+            poor = 0 if found < BETTER * lowest else poor + 1
+            lowest = min(lowest, found)
+
+
+def affordable(observed: NDArray[np.bool_]) -> int:
+    """Components that a mixture for a table, n x v, may have; 0 if it is too large for any."""
+    n, v = observed.shape
+    missing = (~observed).sum(axis=1).astype(float)
+    one = float(np.sum(missing**3)) + 2.0 * n * v**2 + 4.0 * v**3
+    return min(LARGEST, int(COST // one))
+
+
+def split(mixture: Mixture, n: int, most: int) -> Mixture:
+    """Components with enough of n rows cut in two across their longest direction."""
+    room = most - len(mixture)
+    parts: list[tuple[float, Array, Array]] = []
+    for k in np.argsort(-mixture.weights, kind="stable"):
+        weight, mean, S = mixture.weights[k], mixture.means[k], mixture.covariances[k]
+        if room <= 0 or weight * n < 2 * FEWEST:
+            parts.append((weight, mean, S))
+            continue
+        room -= 1
+        values, vectors = np.linalg.eigh(S)
+        away = 0.8 * np.sqrt(values[-1]) * vectors[:, -1]
+        # What the two means now explain need not be in the covariance any more.
+        S = S - 0.9 * np.outer(away, away)
+        parts += [(weight / 2, mean - away, S), (weight / 2, mean + away, S)]
+    weights, means, covariances = zip(*parts, strict=True)
+    return Mixture(np.array(weights), np.array(means), np.array(covariances))
+
+
+def _independent(X: Array, observed: NDArray[np.bool_]) -> Mixture:
+    """One Gaussian whose features have nothing to do with each other."""
+    known = np.where(observed, X, np.nan)
+    variances = np.nanvar(known, axis=0) + FLOOR
+    return Mixture(np.ones(1), np.nanmean(known, axis=0)[None], np.diag(variances)[None])
+
+
+def _expect(
+    mixture: Mixture, X: Array, observed: NDArray[np.bool_], group: Group
+) -> tuple[list[_Moments], NDArray[np.float64], float]:
+    """What a group of rows adds to the moments of each component; its fills; log likelihood."""
+    log_likelihood, share, each = mixture.given(X, observed, group)
+    v = X.shape[1]
+    cells = (group.at[:, :, None] * (v + 1) + group.at[:, None, :]).ravel()
+    moments, fill = [], np.zeros((len(group.rows), v))
+    for w, one, component in zip(share.T, each, mixture.components, strict=True):
+        fill += w[:, None] * one.fill
+        d = one.fill - component.mean
+        sure = (d.T * w) @ d
+        unsure = np.bincount(cells, (w[:, None, None] * one.C).ravel(), (v + 1) ** 2)
+        square = sure + unsure.reshape(v + 1, v + 1)[:v, :v]
+        moments.append(_Moments(float(w.sum()), w @ d, square))
+    return moments, fill, float(log_likelihood.sum())
+
+
+def _maximize(mixture: Mixture, moments: list[list[_Moments]], noise: float) -> Mixture:
+    v = mixture.means.shape[1]
+    counts, means, scatters = [], [], []
+    for component, parts in zip(mixture.components, zip(*moments, strict=True), strict=True):
+        count = sum(part.count for part in parts)
+        if count < 1:
+            continue  # nobody belongs to it
+        shift = np.sum([part.total for part in parts], axis=0) / count
+        square = np.sum([part.square for part in parts], axis=0)
+        counts.append(count)
+        means.append(component.mean + shift)
+        scatters.append(square - count * np.outer(shift, shift))
+    weights = np.array(counts)
+    within = np.sum(scatters, axis=0) / weights.sum()
+    # A few rows say little about v (v + 1) / 2 numbers: they lean on what all have in common.
+    lean = v if len(counts) > 1 else 0
+    covariances = []
+    for count, scatter in zip(counts, scatters, strict=True):
+        S = (scatter + lean * within) / (count + lean)
+        covariances.append((S + S.T) / 2 + np.diag(noise * np.diag(S) + FLOOR))
+    return Mixture(weights / weights.sum(), np.array(means), np.array(covariances))
