@@ -18,8 +18,8 @@ from common import CASES, report, synthetic
 from real import DATA, TABLES
 
 from hirank import KFMC
-from hirank.baselines.alternating import completions
 from hirank.datasets import polynomial_manifolds
+from hirank.solvers.alternating import completions
 from hirank.theory import advise
 
 Table = tuple[np.ndarray, np.ndarray]

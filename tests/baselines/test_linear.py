@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 from hirank.baselines import LRF, NNM, SoftImpute
-from hirank.baselines.alternating import Alternation
-from hirank.baselines.subspace import Subspace, filled_codes, ridge_codes
 from hirank.metrics import missing_relative_error
 from hirank.model.shrink import spectral_norm
+from hirank.solvers.alternating import Alternation
 from hirank.solvers.record import Recorder
+from hirank.solvers.subspace import Subspace, filled_codes, ridge_codes
 
 
 @pytest.fixture(scope="module")

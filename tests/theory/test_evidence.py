@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from hirank.baselines.alternating import completions
 from hirank.datasets import polynomial_manifolds
+from hirank.solvers.alternating import completions
 from hirank.theory.evidence import hide, pair_spread
 from hirank.theory.structure import local_dimension, measure
 

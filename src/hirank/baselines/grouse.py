@@ -8,10 +8,10 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from hirank.baselines.alternating import first_subspace
 from hirank.baselines.online import OnlineImputer
 from hirank.estimators.parameters import check_count, check_number
 from hirank.kernels import Array
+from hirank.solvers.alternating import first_subspace
 
 RIDGE = 1e-4
 """For the start, so small that the rank alone guards against noise, as it does from there on."""

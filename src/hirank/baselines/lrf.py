@@ -7,7 +7,11 @@ from dataclasses import KW_ONLY, dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from hirank.baselines.alternating import (
+from hirank.baselines.linear_imputer import LinearImputer
+from hirank.estimators.parameters import check_count, check_number, generator
+from hirank.kernels import Array
+from hirank.model.shrink import spectral_norm
+from hirank.solvers.alternating import (
     RANKS,
     RIDGES,
     ROUGH_STEPS,
@@ -16,12 +20,9 @@ from hirank.baselines.alternating import (
     ranks_to,
     with_constant,
 )
-from hirank.baselines.subspace import LinearImputer, Subspace, rank_of
-from hirank.estimators.parameters import check_count, check_number, generator
-from hirank.kernels import Array
-from hirank.model.shrink import spectral_norm
 from hirank.solvers.held_out import hide
 from hirank.solvers.record import NOTHING, Callback, Completed, Recorder
+from hirank.solvers.subspace import Subspace, rank_of
 
 
 @dataclass(eq=False, repr=False)

@@ -7,11 +7,12 @@ from dataclasses import KW_ONLY, dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from hirank.baselines.subspace import LinearImputer, Subspace, basis_of
+from hirank.baselines.linear_imputer import LinearImputer
 from hirank.estimators.parameters import check_count, check_number
 from hirank.kernels import Array
 from hirank.model.shrink import shrink, spectral_norm
 from hirank.solvers.record import NOTHING, Callback, Completed, Recorder
+from hirank.solvers.subspace import Subspace, basis_of
 
 FIRST_WEIGHT = 1.25
 """Weight of the constraint at first, over the largest singular value of the table."""

@@ -8,11 +8,11 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from hirank.baselines.alternating import first_subspace
 from hirank.baselines.online import OnlineImputer, after_batches
-from hirank.baselines.subspace import Subspace
 from hirank.estimators.parameters import check_count, check_number
 from hirank.kernels import Array
+from hirank.solvers.alternating import first_subspace
+from hirank.solvers.subspace import Subspace
 
 BATCH = 10
 """Rows whose codes are found with one and the same basis."""

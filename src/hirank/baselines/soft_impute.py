@@ -8,13 +8,14 @@ from dataclasses import KW_ONLY, dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from hirank.baselines.subspace import LinearImputer, Subspace, basis_of
+from hirank.baselines.linear_imputer import LinearImputer
 from hirank.estimators.parameters import check_count, check_number, generator
 from hirank.kernels import Array
 from hirank.model.shrink import shrink, spectral_norm
 from hirank.solvers.held_out import hide
 from hirank.solvers.path import path_to
 from hirank.solvers.record import NOTHING, Callback, Completed, Recorder
+from hirank.solvers.subspace import Subspace, basis_of
 
 PATH = tuple(np.geomspace(0.5, 1e-4, 20).tolist())
 """Thresholds, in units of the largest singular value."""

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from hirank.baselines.alternating import completions
 from hirank.estimators.kfmc import KFMC
 from hirank.estimators.parameters import components_of
 from hirank.kernels import Array
 from hirank.model.scaling import Scaling
+from hirank.solvers.alternating import completions
 
 PART = 0.1
 """Part of the observed entries that is hidden in a round."""

@@ -1,14 +1,12 @@
-"""Rows completed from a linear subspace: what the low-rank methods share."""
+"""Rows completed from a linear subspace."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hirank.estimators.imputer import Imputer
 from hirank.kernels import Array
 
 CHUNK = 4_000_000
@@ -69,19 +67,6 @@ def filled_codes(X: Array, basis: Array, ridge: float) -> NDArray[np.float64]:
     """Ridge codes of complete rows, n x m -> n x r."""
     gram = basis @ basis.T + ridge * np.eye(len(basis))
     return np.linalg.solve(gram, basis @ X.T).T
-
-
-@dataclass(eq=False, repr=False)
-class LinearImputer(Imputer):
-    """An imputer that completes new rows from a subspace."""
-
-    def _publish(self, outcome: Any) -> None:
-        super()._publish(outcome)
-        assert isinstance(self._rows, Subspace)
-        basis, spread = self._rows.basis, self._scaling.spread
-        varying = spread > 0
-        self.components_ = np.zeros((len(basis), len(spread)))
-        self.components_[:, varying] = basis[:, : varying.sum()] * spread[varying]
 
 
 def basis_of(X: Array) -> NDArray[np.float64]:

@@ -8,11 +8,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hirank.baselines.subspace import filled_codes, rank_of, ridge_codes
 from hirank.kernels import Array
 from hirank.model.shrink import spectral_norm
 from hirank.solvers.held_out import hide
 from hirank.solvers.record import Recorder
+from hirank.solvers.subspace import filled_codes, rank_of, ridge_codes
 
 RIDGES = (1e-1, 3e-2, 1e-2, 3e-3, 1e-3, 1e-4, 1e-6)
 """Ridges that the search tries, in units of the largest singular value."""
