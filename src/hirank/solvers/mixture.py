@@ -74,7 +74,8 @@ class Gaussian:
 
     @cached_property
     def _precision(self) -> tuple[NDArray[np.float64], float]:
-        return np.linalg.inv(self.covariance), float(np.linalg.slogdet(self.covariance)[1])
+        inverse = np.linalg.inv(self.covariance).astype(np.float64, copy=False)
+        return inverse, float(np.linalg.slogdet(self.covariance)[1])
 
     def given(self, X: Array, observed: NDArray[np.bool_], group: Group) -> Given:
         """What the observed entries of a group of rows of X, n x v, say of the others."""

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -27,7 +28,7 @@ FEWEST = 8
 LARGEST = 32
 """Components at most."""
 COST = 5e8
-"""Multiplications in one step at most: limits the components, and the rows that are learned from."""
+"""Multiplications in one step at most: it limits the components."""
 WORSE, BETTER = 1.02, 0.98
 """Times the lowest error so far: a reason to end, and a reason to go on."""
 
@@ -44,7 +45,7 @@ class Level(NamedTuple):
 class _Moments(NamedTuple):
     """Sums over rows, by how much they belong to a component."""
 
-    count: float
+    weight: float
     total: NDArray[np.float64]  # v; deviations from the mean of the component
     square: NDArray[np.float64]  # v x v; their products, uncertainty included
 
@@ -65,7 +66,8 @@ class Learner:
         cost = 4.0 * len(mixture) * sum(g.at.size * (g.at.shape[1] + X.shape[1]) for g in parts)
         stage, before = self.record.stages, None
         for _ in range(steps):
-            results = [*self.workers.map(lambda g: _expect(mixture, X, observed, g), parts, cost)]
+            work = partial(_expect, mixture, X, observed)
+            results = [*self.workers.map(work, parts, cost)]
             fills = np.empty(X.shape)
             for group, (_, fill, _) in zip(parts, results, strict=True):
                 fills[group.rows] = fill
@@ -78,33 +80,39 @@ class Learner:
             mixture = _maximize(mixture, [r[0] for r in results], noise)
         return level
 
-    def grow(self, error: Callable[[Array], float]) -> Iterator[Level]:
-        """Mixtures of more and more components, each from the one before; `error` judges fills.
 
-        First one component with less and less noise, then more components. It ends when nothing
-        gets better.
-        """
-        n = len(self.X)
-        mixture, best, lowest = _independent(self.X, self.observed), None, np.inf
-        for noise in NOISE:
-            level = self.settle(mixture, noise)
-            yield level
-            mixture, found = level.mixture, error(level.X)
-            if best is None or found < lowest:
-                best, lowest = level, found
-            if found > WORSE * lowest or self.record.over:
-                break
-        level, poor = best, 0
-        most = affordable(self.observed)
-        while len(level.mixture) < most and poor < 2 and not self.record.over:
-            larger = split(level.mixture, n, most)
-            if len(larger) == len(level.mixture):
-                return
-            level = self.settle(larger, max(best.noise, LEAST_NOISE))
-            yield level
-            found = error(level.X)
-            poor = 0 if found < BETTER * lowest else poor + 1
-            lowest = min(lowest, found)
+def grow(
+    learners: Sequence[Learner], error: Callable[[Sequence[Array]], float]
+) -> Iterator[list[Level]]:
+    """Mixtures of more and more components, each from the one before, of several tables in step.
+
+    The tables are the same one with different entries hidden; `error` judges their fills together.
+    First one component with less and less noise, then more components. It ends when nothing gets
+    better.
+    """
+    first = learners[0]
+    mixtures = [_independent(one.X, one.observed) for one in learners]
+    best: list[Level] = []
+    lowest = np.inf
+    for noise in NOISE:
+        levels = [one.settle(m, noise) for one, m in zip(learners, mixtures, strict=True)]
+        yield levels
+        mixtures, found = [level.mixture for level in levels], error([one.X for one in levels])
+        if not best or found < lowest:
+            best, lowest = levels, found
+        if found > WORSE * lowest or first.record.over:
+            break
+    noise, levels, poor = max(best[0].noise, LEAST_NOISE), best, 0
+    most = affordable(first.observed)
+    while poor < 2 and not first.record.over:
+        larger = [split(level.mixture, len(first.X), most) for level in levels]
+        if len(larger[0]) == len(levels[0].mixture):
+            return
+        levels = [one.settle(m, noise) for one, m in zip(learners, larger, strict=True)]
+        yield levels
+        found = error([one.X for one in levels])
+        poor = 0 if found < BETTER * lowest else poor + 1
+        lowest = min(lowest, found)
 
 
 def affordable(observed: NDArray[np.bool_]) -> int:
@@ -163,7 +171,7 @@ def _maximize(mixture: Mixture, moments: list[list[_Moments]], noise: float) -> 
     v = mixture.means.shape[1]
     counts, means, scatters = [], [], []
     for component, parts in zip(mixture.components, zip(*moments, strict=True), strict=True):
-        count = sum(part.count for part in parts)
+        count = sum(part.weight for part in parts)
         if count < 1:
             continue  # nobody belongs to it
         shift = np.sum([part.total for part in parts], axis=0) / count
