@@ -123,19 +123,18 @@ def arguments() -> tuple[argparse.Namespace, Catalog]:
 
 def main() -> None:
     args, known = arguments()
-    done = read(args.csv)
-    fresh: set[Cell] = set()
+    done, count = read(args.csv), 0
     for cell in cells(args, known):
-        first = cell._replace(seed=args.seeds[0])
+        first = cell._replace(seed=0)
         if (cell in done and not args.again) or (cell != first and too_slow(done.get(first))):
             continue
         row = append(args.csv, cell, run(cell, args.extra, args.limit))
         done[cell] = row
-        fresh.add(cell)
+        count += 1
         where = f"{cell.seed} {cell.set}, {cell.pattern} {cell.rate:.0%}, {cell.solver}"
         score = row["failure"] or f"{float(row['rmse']):.4f} in {float(row['seconds']):.2f} s"
         print(f"{where}: {score}", flush=True)
-    print(f"{len(fresh)} cells run, {len(done)} in {args.csv}.")
+    print(f"{count} cells run, {len(done)} in {args.csv}.")
 
 
 if __name__ == "__main__":

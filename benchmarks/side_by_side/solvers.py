@@ -116,14 +116,18 @@ def gcimpute(table: np.ndarray, seed: int) -> np.ndarray:
 
 
 def miceforest(table: np.ndarray, seed: int) -> np.ndarray:
-    """Five rounds, without mean matching: predictions, not draws, as a point estimate should be."""
+    """Mean of five imputed tables, five rounds each, without mean matching.
+
+    The better point estimate: one table is 10 to 25 % worse, and so is, a little, mean matching,
+    which needs LightGBM < 4.6 anyway.
+    """
     import pandas as pd
     from miceforest import ImputationKernel
 
     frame = pd.DataFrame(table, columns=[f"f{i}" for i in range(table.shape[1])])
-    kernel = ImputationKernel(frame, mean_match_candidates=0, random_state=seed)
+    kernel = ImputationKernel(frame, num_datasets=5, mean_match_candidates=0, random_state=seed)
     kernel.mice(5, num_threads=1)
-    return kernel.complete_data().to_numpy()
+    return np.mean([kernel.complete_data(number).to_numpy() for number in range(5)], axis=0)
 
 
 SOLVERS: dict[str, Solver] = {
