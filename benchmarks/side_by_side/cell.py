@@ -102,6 +102,7 @@ def _solve(cell: Cell, known: Catalog, limit: float) -> dict[str, Any]:
     seconds = int(limit * threads)
     resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds + 5))
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     # run.py starts everything with one thread.
     os.environ.update(OMP_NUM_THREADS=str(threads), OPENBLAS_NUM_THREADS=str(threads))
     warnings.simplefilter("ignore")

@@ -104,7 +104,7 @@ def arguments() -> tuple[argparse.Namespace, Catalog]:
     parser.add_argument("--csv", type=Path, default=Path("side_by_side.csv"))
     parser.add_argument("--sets", default="", help="names between commas")
     parser.add_argument("--solvers", default="", help="names between commas")
-    parser.add_argument("--again", default="", help="only these solvers, even where rows exist")
+    parser.add_argument("--again", default="", help="solvers to run even where rows exist")
     parser.add_argument("--patterns", default=",".join(PATTERNS))
     parser.add_argument("--rates", default=",".join(map(str, RATES)), help="shares missing")
     parser.add_argument("--seeds", default="0,1,2")
@@ -113,7 +113,7 @@ def arguments() -> tuple[argparse.Namespace, Catalog]:
     args = parser.parse_args()
     known = catalog(args.extra)
     args.again = choose(args.again, known.solvers)
-    args.solvers = args.again or choose(args.solvers, known.solvers)
+    args.solvers = choose(args.solvers, known.solvers) or args.again
     args.sets = choose(args.sets, known.sets)
     args.patterns = choose(args.patterns, PATTERNS)
     args.rates = [float(rate) for rate in args.rates.split(",")]
@@ -126,7 +126,9 @@ def main() -> None:
     done, count = read(args.csv), 0
     for cell in cells(args, known):
         first = cell._replace(seed=0)
-        if (cell in done and not args.again) or (cell != first and too_slow(done.get(first))):
+        if cell in done and cell.solver not in args.again:
+            continue
+        if cell != first and too_slow(done.get(first)):
             continue
         row = append(args.csv, cell, run(cell, args.extra, args.limit))
         done[cell] = row
