@@ -5,7 +5,7 @@ from __future__ import annotations
 import matplotlib as mpl
 import numpy as np
 import pandas as pd
-from summary import cliques, spread
+from summary import brief, cliques, spread
 
 mpl.use("Agg")
 import matplotlib.pyplot as plt
@@ -13,16 +13,6 @@ import matplotlib.pyplot as plt
 OURS = "hirank"
 # Two hues of Okabe and Ito's, each dark and light: told apart by lightness alone as well.
 COLORS = {True: ("#D55E00", "#F2B78F"), False: ("#4C6A80", "#B4C3CE")}
-ORDER = [
-    "hirank",
-    "iterative extra-trees",
-    "miceforest",
-    "iterative ridge",
-    "gcimpute",
-    "soft-impute",
-    "cmfrec",
-    "k-NN",
-]
 
 
 def difference_plot(mean_ranks: pd.Series, difference: float, caption: str) -> plt.Figure:
@@ -76,8 +66,8 @@ def small_multiples(table: pd.DataFrame, pattern: str) -> plt.Figure:
     part = table[table["pattern"] == pattern]
     score = spread(part)
     ratio = score.div(score["mean"], axis=0)
-    known = [name for name in ORDER if name in score]
-    names = known + [name for name in score if name not in (*known, "mean")]
+    why = spread(part.assign(why=part["failure"].map(brief)), "why").fillna("not run")
+    names = [name for name in score if name != "mean"]
     sets = list(dict.fromkeys(part["set"]))
     columns = min(4, len(sets))
     lines = -(-len(sets) // columns)
@@ -89,7 +79,7 @@ def small_multiples(table: pd.DataFrame, pattern: str) -> plt.Figure:
         sharey=True,
     )
     for axes, name in zip(grid.flat, sets, strict=False):
-        _panel(axes, ratio.loc[name].reset_index("pattern", drop=True)[names])
+        _panel(axes, ratio.loc[name, names].sort_index(), why.loc[name])
         axes.set_title(name, fontsize=11)
     for axes in grid.flat[len(sets) :]:
         axes.axis("off")
@@ -101,21 +91,21 @@ def small_multiples(table: pd.DataFrame, pattern: str) -> plt.Figure:
     return figure
 
 
-def _panel(axes: plt.Axes, ratio: pd.DataFrame) -> None:
-    """Rates x solvers."""
+def _panel(axes: plt.Axes, ratio: pd.DataFrame, why: pd.DataFrame) -> None:
+    """Ratios of one set, and reasons where there is none: rates x solvers."""
     fine = ratio.to_numpy(dtype=float)
     fine = fine[np.isfinite(fine)]
     low = 0.85 * min(fine.min(initial=0.75), 0.75)
     high = min(1.25 * max(fine.max(initial=1.0), 1.05), 3.0)  # a peer that diverges would take all
     thick = 0.8 / len(ratio)
-    for shade, (_, values) in enumerate(ratio.sort_index().iterrows()):
+    for shade, (rate, values) in enumerate(ratio.iterrows()):
         for place, (solver, value) in enumerate(values.items()):
             height = place - 0.4 + thick * (shade + 0.5)
             color = COLORS[solver == OURS][min(shade, 1)]
             if np.isfinite(value):
                 axes.barh(height, min(value, high) - 1, thick, left=1, color=color)
             else:
-                text = "failed" if np.isinf(value) else "not run"
+                text = why.loc[rate, solver]
                 axes.text(0.97, height, text, ha="right", va="center", fontsize=6.5, color="0.4")
             if np.isfinite(value) and value > high:
                 axes.text(
@@ -130,15 +120,21 @@ def _panel(axes: plt.Axes, ratio: pd.DataFrame) -> None:
     axes.axvline(1, color="0.2", lw=1)
     axes.set_xscale("log")
     axes.set_xlim(low, high)
-    places = [each for each in (0.003, 0.01, 0.03, 0.1, 0.3, 1, 3) if low <= each <= high]
-    if high / low < 8:
-        places = [each for each in (0.2, 0.3, 0.5, 0.7, 1, 1.5, 2, 3) if low <= each <= high]
+    places = [each for each in _ticks(high / low) if low <= each <= high]
     axes.set_xticks(places, [f"{each:g}" for each in places], fontsize=9)
     axes.xaxis.set_minor_locator(mpl.ticker.NullLocator())
     axes.grid(axis="x", color="0.88", lw=0.7)
     axes.set_axisbelow(True)
     axes.spines[["top", "right", "left"]].set_visible(False)
     axes.tick_params(axis="y", length=0)
+
+
+def _ticks(range_ratio: float) -> tuple[float, ...]:
+    if range_ratio < 4:
+        return (0.4, 0.5, 0.6, 0.8, 1, 1.5, 2)
+    if range_ratio < 30:
+        return (0.05, 0.1, 0.2, 0.5, 1, 2)
+    return (0.0001, 0.001, 0.01, 0.1, 1)
 
 
 def _legend(figure: plt.Figure, rates: list[float], names: list[str], pattern: str) -> None:
@@ -160,4 +156,4 @@ def _legend(figure: plt.Figure, rates: list[float], names: list[str], pattern: s
         "RMSE over missing entries / RMSE of the column mean (log scale): further left is better",
         fontsize=10,
     )
-    figure.tight_layout(rect=(0, 0, 1, 1 - 0.35 / height))
+    figure.tight_layout()

@@ -15,6 +15,9 @@ from scipy.stats import friedmanchisquare, studentized_range
 
 CELL = ["set", "pattern", "rate"]
 LINEAR = ["soft-impute", "iterative ridge"]
+ORDER = ["hirank", "iterative extra-trees", "miceforest", "iterative ridge", "gcimpute"]
+ORDER += ["soft-impute", "cmfrec", "k-NN", "mean"]
+"""In which solvers are shown; others follow."""
 CLOCK = "iterative extra-trees"
 """The solver that times are compared with."""
 
@@ -55,7 +58,9 @@ def medians(runs: pd.DataFrame) -> pd.DataFrame:
 def spread(table: pd.DataFrame, values: str = "score") -> pd.DataFrame:
     """Cells x solvers; NaN where a solver was not run."""
     wide = table.set_index([*CELL, "solver"])[values].unstack("solver", sort=False)
-    return wide.loc[table.set_index(CELL).index.unique()]
+    names = [name for name in ORDER if name in wide]
+    names += [name for name in wide if name not in names]
+    return wide.loc[table.set_index(CELL).index.unique(), names]
 
 
 def standings(table: pd.DataFrame) -> pd.DataFrame:
@@ -142,6 +147,12 @@ def _cell(value: float | str, number: str) -> str:
     return str(int(value)) if value == int(value) else format(value, number)
 
 
+def brief(failure: str) -> str:
+    """For where there is little room."""
+    over = failure.startswith("more than")
+    return failure.replace("more than", ">") if over else "failed"
+
+
 def score_table(table: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
     """Medians as text, the best of each cell in bold, and notes that explain failures.
 
@@ -154,12 +165,12 @@ def score_table(table: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
             entry = f"{row.score:.3f}" if row.score < 100 else f"{row.score:.2g}"
             entry = f"**{entry}**" if row.score <= lowest else entry
             entry += f" ({row.seeds})" if row.seeds < most else ""
-        elif row.failure.startswith("more than"):
-            entry = row.failure.replace("more than", ">")
         else:
-            reason = f"{row.solver}: {row.failure}"
-            notes += [] if reason in notes else [reason]
-            entry = f"failed [{notes.index(reason) + 1}]"
+            entry = brief(row.failure)
+            if entry == "failed":
+                reason = f"{row.solver}: {row.failure}"
+                notes += [] if reason in notes else [reason]
+                entry += f" [{notes.index(reason) + 1}]"
         entries.append(entry)
     text = spread(table.assign(entry=entries), "entry").fillna("not run")
     return text, notes
