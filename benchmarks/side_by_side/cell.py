@@ -9,6 +9,7 @@ import os
 import resource
 import runpy
 import signal
+import sys
 import tempfile
 import warnings
 from multiprocessing.connection import Connection
@@ -92,7 +93,10 @@ def _work(send: Connection, cell: Cell, extra: Path | None, limit: float, said: 
     except MemoryError:
         found = {"failure": f"more than {MEMORY >> 30} GB"}
     except Exception as error:  # a peer's failure is a result
-        found = {"failure": one_line(f"{type(error).__name__}: {error}")}
+        sys.stdout.flush()
+        printed = Path(said).read_text(errors="replace").strip().partition("\n")[0]
+        why = f"{type(error).__name__}: {error}" + (f" ({printed})" if printed else "")
+        found = {"failure": one_line(why)}
     send.send(found)
 
 

@@ -107,12 +107,24 @@ def hide(observed: np.ndarray, rng: np.random.Generator) -> np.ndarray:
 
 
 def gcimpute(table: np.ndarray, seed: int) -> np.ndarray:
-    """The Gaussian copula, which sees ranks only; its low-rank form is meant for wider tables."""
+    """The Gaussian copula, which sees ranks only; its low-rank form is meant for wider tables.
+
+    Features with one observed value are filled with it, as its error message asks to leave them
+    out. The kinds of features are its own choice, but it fails on those that it calls truncated
+    (many equal values at an end, as in digits): they are declared ordinal.
+    """
     from gcimpute.gaussian_copula import GaussianCopula
 
     if not hasattr(np, "round_"):  # gcimpute 0.0.4 was written for NumPy 1, which had both names
         np.round_ = np.round  # noqa: NPY003, NPY201
-    return np.asarray(GaussianCopula(random_state=seed).fit_transform(table))
+    low, high = np.nanmin(table, axis=0), np.nanmax(table, axis=0)
+    filled, varies = np.where(np.isnan(table), low, table), low < high
+    given, model = table[:, varies], GaussianCopula(random_state=seed)
+    kinds = np.asarray(model.get_vartype_indices(given))
+    kinds[np.char.endswith(kinds, "truncated")] = "ordinal"
+    places = {str(kind): np.flatnonzero(kinds == kind).tolist() for kind in np.unique(kinds)}
+    filled[:, varies] = model.fit_transform(given, **places)
+    return filled
 
 
 def miceforest(table: np.ndarray, seed: int) -> np.ndarray:

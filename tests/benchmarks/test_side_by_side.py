@@ -20,6 +20,7 @@ def wavy(seed):
     return np.hstack([t, t**2, 1000 * t, t + 5, 0 * t])
 
 def broken(table, seed):
+    print("it rains\\nand rains")
     raise ValueError("no luck\\ntoday")
 
 def killed(table, seed):
@@ -90,7 +91,7 @@ def test_every_cell_is_a_row_and_is_run_once_unless_asked_for(stored):
 def test_a_failure_is_a_row_with_its_reason(stored):
     rows = summary.read(stored[1])
     reasons = dict(zip(rows["solver"], rows["failure"], strict=True))
-    assert reasons["broken"] == "ValueError: no luck today"
+    assert reasons["broken"] == "ValueError: no luck today (it rains)"
     assert reasons["killed"].startswith("process ended by SIGKILL")
     assert reasons["endless"] == "more than 1 s"
     assert "entries came back not finite" in reasons["lazy"]
@@ -100,7 +101,7 @@ def test_the_report_tells_all_and_draws(stored, tmp_path):
     pytest.importorskip("matplotlib")
     said = call("report.py", stored[1], "--pictures", tmp_path)
     assert "> 1 s" in said
-    assert "broken: ValueError: no luck today" in said
+    assert "broken: ValueError: no luck today (it rains)" in said
     assert "not run" in said
     assert {path.name for path in tmp_path.iterdir()} == {"ranks.png", "sets_uniform.png"}
 
