@@ -41,7 +41,12 @@ class Bounds:
 
     def scaled(self, scaling: Scaling) -> Bounds:
         """Limits in units of the data, k, as limits of the features that vary, v, when scaled."""
-        return Bounds(scaling.forward(self.lower[None])[0], scaling.forward(self.upper[None])[0])
+        v = scaling.varying
+        lower, upper = (scaling.forward(limit[None])[0] for limit in (self.lower, self.upper))
+        return Bounds(
+            np.where(np.isfinite(self.lower[v]), lower, self.lower[v]),
+            np.where(np.isfinite(self.upper[v]), upper, self.upper[v]),
+        )
 
     def of_entries(self, free: NDArray[np.bool_], dtype: np.dtype[np.floating]) -> Box:
         """Limits of every entry of an n x v table: those that are not free have none."""

@@ -88,7 +88,8 @@ def complete_rows(
     Rows without a value to go by get the means, with a warning unless `quiet`.
     """
     scaled = scaling.forward(np.where(observed, X, 0).astype(np.float64))
-    seen = observed[:, scaling.varying]
+    # A wild value is no evidence, and has no place in a fill.
+    seen = observed[:, scaling.varying] & scaling.believable(X)
     blank = seen.sum(axis=1) == 0
     todo = ~seen.all(axis=1) & ~blank
     if todo.any():
