@@ -30,7 +30,7 @@ def linear(holes: Matrix) -> Matrix:
     """Soft-impute on standardized features."""
     observed = ~np.isnan(holes)
     known = np.where(observed, holes, 0)
-    scaling = Scaling.measure(known, observed, scale=True)
+    scaling = Scaling.measure(known, observed, scale="standard")
     filled = soft_impute(scaling.forward(known), observed[:, scaling.varying])
     return np.where(observed, holes, scaling.backward(filled))
 

@@ -18,7 +18,7 @@ def lasting(X: Array, observed: NDArray[np.bool_], *, scale: bool) -> Scaling:
 
     One that has not done so yet may later: its spread is taken for 1.
     """
-    scaling = Scaling.measure(X, observed, scale=scale)
+    scaling = Scaling.measure(X, observed, scale=scale and "standard")
     return replace(scaling, spread=np.where(scaling.varying, scaling.spread, 1.0))
 
 

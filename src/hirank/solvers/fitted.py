@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hirank.kernels import Array
+from hirank.model.bounds import Bounds
 from hirank.model.objective import coordinates
 from hirank.model.scaling import Scaling
 from hirank.model.workers import Workers
@@ -32,10 +33,19 @@ class Dictionary:
     D: NDArray[np.float64]  # r x v
     settings: tuple[Setting, ...]  # of the stages of the fit
     rounds: int = ROUNDS  # evaluations per stage for new samples
+    bounds: Bounds | None = None  # of the fills, v features in scaled units
 
     def complete(self, X: Array, observed: NDArray[np.bool_]) -> Array:
         with Workers() as workers:
-            return complete_samples(X, observed, self.D, self.settings, workers, rounds=self.rounds)
+            return complete_samples(
+                X,
+                observed,
+                self.D,
+                self.settings,
+                workers,
+                rounds=self.rounds,
+                bounds=self.bounds,
+            )
 
     def coordinates(self, X: Array) -> NDArray[np.float64]:
         """Completed rows in coordinates of the dictionary's span, n x v -> n x r."""
@@ -78,7 +88,8 @@ def complete_rows(
     Rows without a value to go by get the means, with a warning unless `quiet`.
     """
     scaled = scaling.forward(np.where(observed, X, 0).astype(np.float64))
-    seen = observed[:, scaling.varying]
+    # A wild value is no evidence, and has no place in a fill.
+    seen = observed[:, scaling.varying] & scaling.believable(X)
     blank = seen.sum(axis=1) == 0
     todo = ~seen.all(axis=1) & ~blank
     if todo.any():

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hirank.kernels import Array
+from hirank.model.bounds import Bounds, Box
 from hirank.model.curvature import inverse_curvature
 from hirank.model.objective import codes, reduced_gradient
 from hirank.model.workers import Workers, row_blocks
@@ -28,6 +29,7 @@ class _Joint:
     template: Array  # X with its observed entries, n x m
     missing: NDArray[np.intp]  # flat positions in X
     shape: tuple[int, int]  # of D
+    bounds: Bounds | None = None  # of the missing entries; D has none
 
     def pack(self, X: Array, D: Array) -> Array:
         return np.concatenate([X.ravel()[self.missing], D.ravel()])
@@ -41,6 +43,18 @@ class _Joint:
 
     def D(self, vector: Array) -> Array:
         return vector[len(self.missing) :].reshape(self.shape)
+
+    def box(self) -> Box | None:
+        """The limits of the vector, 1 x N."""
+        if self.bounds is None or not self.bounds.limit:
+            return None
+        feature, size = self.missing % self.template.shape[1], self.shape[0] * self.shape[1]
+        limits = [
+            np.append(self.bounds.lower[feature], np.full(size, -np.inf)),
+            np.append(self.bounds.upper[feature], np.full(size, np.inf)),
+        ]
+        lower, upper = (limit.astype(self.template.dtype)[None] for limit in limits)
+        return Box(lower, upper)
 
     def precondition(self, X: Array, D: Array, workers: Workers) -> qn.Precondition:
         """Inverse curvature of each sample and each point, as it is at X and D."""
@@ -121,15 +135,18 @@ class LBFGS:
         Steps that shape the curvature.
     renew : int
         Steps after which the curvature of samples and points is measured again.
+    bounds : Bounds, optional
+        Limits of the entries that are not observed; those of the starting point must be within.
     """
 
     observed: NDArray[np.bool_]
     workers: Workers
     memory: int = 10
     renew: int = 150
+    bounds: Bounds | None = None
 
     def init(self, setting: Setting, X: Array, D: Array) -> LBFGSState:
-        problem = _Joint(setting, X, np.flatnonzero(~self.observed), D.shape)
+        problem = _Joint(setting, X, np.flatnonzero(~self.observed), D.shape, self.bounds)
         vector = problem.pack(X, D)
         value, gradient = problem.evaluate(vector, self.workers)
         return self._begin(problem, vector[None], np.array([value]), gradient[None])
@@ -138,7 +155,8 @@ class LBFGS:
         self, problem: _Joint, vector: Array, value: NDArray[np.float64], gradient: Array
     ) -> LBFGSState:
         guide = problem.precondition(problem.X(vector[0]), problem.D(vector[0]), self.workers)
-        return LBFGSState(problem, qn.begin(vector, value, gradient, self.memory, guide), 0)
+        rows = qn.begin(vector, value, gradient, self.memory, guide, problem.box())
+        return LBFGSState(problem, rows, 0)
 
     def step(self, state: LBFGSState) -> LBFGSState:
         if state.age >= self.renew:

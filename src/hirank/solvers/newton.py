@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hirank.kernels import Array
+from hirank.model.bounds import Bounds, clipped
 from hirank.model.objective import Basis, codes, objective
 from hirank.solvers.path import Setting
 
@@ -43,11 +44,14 @@ class Newton:
         eta of the paper: the part of the last step that is added to the next.
     relaxation : float
         tau of the paper, above 1: how much the curvature is overstated.
+    bounds : Bounds, optional
+        Limits of the entries that are not observed: each step ends at the nearest place within.
     """
 
     observed: NDArray[np.bool_]
     momentum: float = 0.5
     relaxation: float = 1.1
+    bounds: Bounds | None = None
 
     def init(self, setting: Setting, X: Array, D: Array) -> NewtonState:
         return _state(setting, X, D, np.zeros_like(X), np.zeros_like(D))
@@ -80,8 +84,11 @@ class Newton:
             gradient += own
         delta = gradient / (self.relaxation * kernel.sample_curvature(P, X)[:, None])
         step_X = (self.momentum * state.last_X + delta).astype(X.dtype, copy=False)
-        X = np.where(self.observed, X, X - step_X)
-        return _state(state.setting, X, D, step_X, step_D)
+        moved = np.where(self.observed, X, X - step_X)
+        if self.bounds is not None and self.bounds.limit:
+            moved = clipped(self.bounds, moved, self.observed)
+            step_X = X - moved  # momentum must not push on against a limit
+        return _state(state.setting, moved, D, step_X, step_D)
 
 
 def _state(setting: Setting, X: Array, D: Array, last_X: Array, last_D: Array) -> NewtonState:

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hirank.kernels import Array
+from hirank.model.bounds import Bounds, Box, box_of
 from hirank.model.objective import Basis, codes, sample_gradient
 from hirank.model.workers import Workers
 from hirank.solvers import quasi_newton as qn
@@ -37,19 +38,22 @@ def complete_samples(
     workers: Workers,
     *,
     rounds: int = ROUNDS,
+    bounds: Bounds | None = None,
 ) -> Array:
     """Fill the missing entries of X, n x m, along the stages that a fit walked.
 
     Every sample starts from the dictionary point, D is r x m, that is nearest on its observed
-    entries.
+    entries, or from the nearest place within the bounds.
     """
     bases = [setting.basis(D).prepare() for setting in settings]
 
     def block(rows: slice) -> Array:
         x, seen = _padded(X[rows], 0), _padded(observed[rows], True)
         x = np.where(seen, x, D[nearest(x, seen, D)])
+        box = box_of(bounds, seen, x.dtype)
+        x = x if box is None else box.clip(x)
         for basis in bases:
-            x = _descend(x, seen, basis, rounds)
+            x = _descend(x, seen, basis, rounds, box)
         return x[: rows.stop - rows.start]
 
     n, r = len(X), len(D)
@@ -103,14 +107,16 @@ def nearest(X: Array, observed: NDArray[np.bool_], D: Array) -> NDArray[np.intp]
     return nearest
 
 
-def _descend(x: Array, observed: NDArray[np.bool_], basis: Basis, rounds: int) -> Array:
+def _descend(
+    x: Array, observed: NDArray[np.bool_], basis: Basis, rounds: int, box: Box | None
+) -> Array:
     """A few rounds of L-BFGS over the missing entries of each row of x."""
 
     def evaluate(x: Array) -> tuple[NDArray[np.float64], Array]:
         value, gradient = sample_gradient(_stacked(x), basis)
         return value.ravel().astype(np.float64), np.where(observed, 0, gradient.reshape(x.shape))
 
-    rows = qn.begin(x, *evaluate(x), MEMORY)
+    rows = qn.begin(x, *evaluate(x), MEMORY, box=box)
     for _ in range(rounds):
         point = qn.trial(rows)
         rows = qn.update(rows, point, *evaluate(point))

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hirank.kernels import Array
+from hirank.model.bounds import Bounds, box_of, clipped
 from hirank.model.objective import Basis, codes, gradient_without
 from hirank.model.workers import Workers
 from hirank.solvers import quasi_newton as qn
@@ -44,23 +45,31 @@ class _Own(NamedTuple):
 
 
 def second_look(
-    X: Array, D: Array, observed: NDArray[np.bool_], setting: Setting, workers: Workers
+    X: Array,
+    D: Array,
+    observed: NDArray[np.bool_],
+    setting: Setting,
+    workers: Workers,
+    bounds: Bounds | None = None,
 ) -> tuple[Array, Array]:
-    """Better places for some samples of X, n x m; points of D, r x m, follow their owners."""
+    """Better places for some samples of X, n x m; points of D, r x m, follow their owners.
+
+    The missing entries of X must be within the bounds, and stay there.
+    """
     basis = setting.basis(D).prepare()
     own = _owners(X, basis)
     complete = observed.all(axis=1)
 
     moved = X.copy()
     alone = np.flatnonzero(own.owns & ~complete)
-    moved[alone], _ = _solve(X[alone], observed[alone], basis, own.at(alone), workers)
+    moved[alone], _ = _solve(X[alone], observed[alone], basis, own.at(alone), workers, bounds)
 
     value = gradient_without(moved, basis, own.point, own.owns)[0]
     value[complete] = -np.inf
     worst = np.argsort(-value, kind="stable")[: int(np.ceil(WORST * len(X)))]
     worst = worst[np.isfinite(value[worst])]
     if len(X) > 1 and len(worst):
-        place, reached = _best_start(X, observed, worst, basis, own, workers)
+        place, reached = _best_start(X, observed, worst, basis, own, workers, bounds)
         better = reached < (1 - GAIN) * value[worst]
         moved[worst[better]] = place[better]
 
@@ -83,13 +92,15 @@ def _best_start(
     basis: Basis,
     own: _Own,
     workers: Workers,
+    bounds: Bounds | None,
 ) -> tuple[Array, NDArray[np.float64]]:
     """Solve `rows` from each of several neighbors: the best places and their values."""
     near = _neighbors(X, observed, rows)
     k = near.shape[1]
     again = np.repeat(rows, k)
     start = np.where(observed[again], X[again], X[near.ravel()])
-    place, value = _solve(start, observed[again], basis, own.at(again), workers)
+    start = clipped(bounds, start, observed[again])
+    place, value = _solve(start, observed[again], basis, own.at(again), workers, bounds)
     value = value.reshape(-1, k)
     chosen = np.arange(len(rows)) * k + value.argmin(axis=1)
     return place[chosen], value.min(axis=1)
@@ -107,7 +118,12 @@ def _neighbors(X: Array, observed: NDArray[np.bool_], rows: NDArray[np.intp]) ->
 
 
 def _solve(
-    X: Array, observed: NDArray[np.bool_], basis: Basis, own: _Own, workers: Workers
+    X: Array,
+    observed: NDArray[np.bool_],
+    basis: Basis,
+    own: _Own,
+    workers: Workers,
+    bounds: Bounds | None,
 ) -> tuple[Array, NDArray[np.float64]]:
     """Minimize each sample's part of F without its own point: places, b x m, and values, b."""
 
@@ -116,7 +132,8 @@ def _solve(
             value, gradient = gradient_without(x, basis, own.point[rows], own.owns[rows])
             return value.astype(np.float64), np.where(observed[rows], 0, gradient)
 
-        state = qn.begin(X[rows], *evaluate(X[rows]), MEMORY)
+        box = box_of(bounds, observed[rows], X.dtype)
+        state = qn.begin(X[rows], *evaluate(X[rows]), MEMORY, box=box)
         for _ in range(ROUNDS):
             trial = qn.trial(state)
             state = qn.update(state, trial, *evaluate(trial))

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hirank.kernels import Array, Kernel
+from hirank.model.bounds import Bounds, clipped
 from hirank.model.start import most_observed, soft_impute
 from hirank.model.workers import Workers
 from hirank.solvers.held_out import BestStage, hide
@@ -33,6 +34,7 @@ class Task:
     kernel: Kernel
     stages: Sequence[Stage]
     options: Options
+    bounds: Bounds | None = None  # of the fills, m features
 
 
 def complete_table(task: Task, workers: Workers, rng: np.random.Generator) -> Result:
@@ -47,7 +49,7 @@ def complete_table(task: Task, workers: Workers, rng: np.random.Generator) -> Re
     """
     hidden = hide(task.observed, rng)
     seen = task.observed & ~hidden
-    start = soft_impute(task.X, seen)
+    start = clipped(task.bounds, soft_impute(task.X, seen), seen)
     D = start[most_observed(seen, task.n_components, rng)].copy()
     return walk(task, start, D, hidden, workers)
 
@@ -63,26 +65,29 @@ def walk(
     """Walk the path from given fills, n x m, and dictionary, r x m.
 
     The stages are judged by the hidden entries, n x m; what `start` holds there must not come from
-    their true values. Without any, the path is walked to its end.
+    their true values. Without any, the path is walked to its end. With bounds, fills beyond them
+    start from the nearest place within.
     """
-    X, observed, stages = task.X, task.observed, task.stages
+    X, observed, stages, bounds = task.X, task.observed, task.stages, task.bounds
     seen = observed & ~hidden
+    start = clipped(bounds, start, seen)
     best = BestStage(X, hidden)
 
     def between(number: int, setting: Setting, X: Array, D: Array) -> tuple[Array, Array] | None:
         if best.is_past(number, X, D):
             return None
         if number in look_after and number + 1 < len(stages):
-            return second_look(X, D, seen, setting, workers)
+            return second_look(X, D, seen, setting, workers, bounds)
         return X, D
 
-    walked = run(LBFGS(seen, workers), task.kernel, stages, start, D, task.options, between=between)
+    solver = LBFGS(seen, workers, bounds=bounds)
+    walked = run(solver, task.kernel, stages, start, D, task.options, between=between)
     if not hidden.any() or walked.stopped_by_callback:
         return replace(walked, X=np.where(observed, X, walked.X))
     again = slice(best.number, best.number + 1)
     start = np.where(observed, X, best.X)
     final = run(
-        LBFGS(observed, workers),
+        LBFGS(observed, workers, bounds=bounds),
         task.kernel,
         stages[again],
         start,
@@ -101,7 +106,12 @@ def walk(
 
 
 def complete_table_as_paper(task: Task, rng: np.random.Generator) -> Result:
-    """Algorithm 1 of the paper, started as there: from zeros and a normal random dictionary."""
+    """Algorithm 1 of the paper, started as there: from zeros and a normal random dictionary.
+
+    With bounds, which the paper does not have, every step is followed by a projection.
+    """
     start = np.where(task.observed, task.X, 0).astype(task.X.dtype, copy=False)
+    start = clipped(task.bounds, start, task.observed)
     D = rng.standard_normal((task.n_components, start.shape[1])).astype(start.dtype)
-    return run(Newton(task.observed), task.kernel, task.stages, start, D, task.options)
+    solver = Newton(task.observed, bounds=task.bounds)
+    return run(solver, task.kernel, task.stages, start, D, task.options)

@@ -175,8 +175,8 @@ class SampleStream:
         known = ~np.isnan(rows)
         nonempty = known.sum(axis=0) > 0
         kept = rows[:, nonempty], known[:, nonempty]
-        scaling = Scaling.measure(*kept, scale=plan.scale)
-        spread = Scaling.measure(*kept, scale=True).spread
+        scaling = Scaling.measure(*kept, scale=plan.scale and "standard")
+        spread = Scaling.measure(*kept, scale="standard").spread
         varying = scaling.varying
         X = scaling.forward(np.where(kept[1], kept[0], 0))
         X = np.where(kept[1][:, varying], X, 0)

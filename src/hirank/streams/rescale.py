@@ -28,7 +28,7 @@ def scaled(
 
 def deviation(rows: NDArray[np.float64]) -> NDArray[np.float64]:
     """Standard deviation of each feature of rows, n x m; 0 for one that does not vary."""
-    return Scaling.measure(rows, ~np.isnan(rows), scale=True).spread
+    return Scaling.measure(rows, ~np.isnan(rows), scale="standard").spread
 
 
 def _varies_now(memory: Memory) -> NDArray[np.bool_]:
@@ -65,7 +65,9 @@ def measured_again(memory: Memory, model: Model, plan: Plan) -> Scaling:
     rows, old = memory.typical()[:, fitted.nonempty], fitted.scaling
     center, spread, mean = old.center.copy(), old.spread.copy(), old.mean.copy()
     alive = (~np.isnan(rows)).sum(axis=0) > 0
-    new = Scaling.measure(rows[:, alive], ~np.isnan(rows[:, alive]), scale=plan.scale)
+    new = Scaling.measure(
+        rows[:, alive], ~np.isnan(rows[:, alive]), scale=plan.scale and "standard"
+    )
     mean[alive] = new.mean
     take = old.varying & alive
     take[alive] &= new.varying

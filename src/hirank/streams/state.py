@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from hirank.kernels import RBF, Kernel, Poly
-from hirank.model.scaling import Scaling
+from hirank.model.scaling import Bend, Scaling
 from hirank.solvers.fitted import Fitted
 from hirank.solvers.paper_stream import PaperStream
 from hirank.solvers.path import Setting, Stage
@@ -21,6 +21,7 @@ from hirank.streams.window import WindowStream
 _RECORDS: dict[str, Any] = {
     record.__name__: record
     for record in (
+        Bend,
         Fitted,
         Memory,
         Model,

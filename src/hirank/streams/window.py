@@ -176,7 +176,7 @@ class WindowStream:
         observed = ~np.isnan(rows)
         nonempty = observed.sum(axis=0) > 0
         typical = self.memory.typical()[:, nonempty]
-        scaling = Scaling.measure(typical, ~np.isnan(typical), scale=plan.scale)
+        scaling = Scaling.measure(typical, ~np.isnan(typical), scale=plan.scale and "standard")
         X, seen = scaled(rows, nonempty, scaling)
         usable = seen.any(axis=1)
         r = plan.components(int(usable.sum()))

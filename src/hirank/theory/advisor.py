@@ -144,7 +144,7 @@ class _Table:
             )
         nonempty = observed.sum(axis=0) > 0
         varying = nonempty.copy()
-        known = Scaling.measure(values[:, nonempty], observed[:, nonempty], scale=True)
+        known = Scaling.measure(values[:, nonempty], observed[:, nonempty], scale="standard")
         varying[nonempty] = known.varying
         return cls(values, observed, names, ignored, nonempty, varying)
 

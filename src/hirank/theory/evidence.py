@@ -184,7 +184,7 @@ def _round(
     X: Array, observed: NDArray[np.bool_], hidden: NDArray[np.bool_], rng: np.random.Generator
 ) -> _Round:
     seen = observed & ~hidden
-    scaling = Scaling.measure(X, seen, scale=True)
+    scaling = Scaling.measure(X, seen, scale="standard")
     # A feature can lose its variation with the hidden entries: it keeps its place, at its mean.
     spread = np.where(scaling.varying, scaling.spread, 1.0)
     Y = (np.where(observed, X, scaling.mean) - scaling.mean) / spread

@@ -1,0 +1,91 @@
+"""Limits of what a missing entry may be, feature by feature."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hirank.kernels import Array
+from hirank.model.scaling import Scaling
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """The least and the greatest fill of each of v features; infinite where there is no limit.
+
+    Only missing entries are bounded. An observed value beyond the limits stays what it is.
+    """
+
+    lower: NDArray[np.float64]  # v
+    upper: NDArray[np.float64]  # v
+
+    def __post_init__(self) -> None:
+        if self.lower.shape != self.upper.shape or self.lower.ndim != 1:
+            raise ValueError(
+                f"Bounds need one lower and one upper limit per feature, not arrays of shape "
+                f"{self.lower.shape} and {self.upper.shape}."
+            )
+        wrong = np.flatnonzero(~(self.lower <= self.upper))
+        if len(wrong):
+            raise ValueError(
+                f"The lower limit must not exceed the upper one, nor be NaN (features "
+                f"{wrong.tolist()}). Use -inf and inf where there is no limit."
+            )
+
+    @property
+    def limit(self) -> bool:
+        """Whether there is any limit at all."""
+        return bool(np.isfinite(self.lower).any() or np.isfinite(self.upper).any())
+
+    def scaled(self, scaling: Scaling) -> Bounds:
+        """Limits in units of the data, k, as limits of the features that vary, v, when scaled."""
+        v = scaling.varying
+        lower, upper = (scaling.forward(limit[None])[0] for limit in (self.lower, self.upper))
+        return Bounds(
+            np.where(np.isfinite(self.lower[v]), lower, self.lower[v]),
+            np.where(np.isfinite(self.upper[v]), upper, self.upper[v]),
+        )
+
+    def of_entries(self, free: NDArray[np.bool_], dtype: np.dtype[np.floating]) -> Box:
+        """Limits of every entry of an n x v table: those that are not free have none."""
+        return Box(
+            np.where(free, self.lower, -np.inf).astype(dtype),
+            np.where(free, self.upper, np.inf).astype(dtype),
+        )
+
+    def clip(self, X: Array, observed: NDArray[np.bool_]) -> Array:
+        """X, n x v, with every missing entry at the nearest value within the limits."""
+        return self.of_entries(~observed, X.dtype).clip(X)
+
+
+@dataclass(frozen=True)
+class Box:
+    """Limits of the variables of several problems side by side, b x N."""
+
+    lower: Array
+    upper: Array
+
+    def clip(self, x: Array) -> Array:
+        """The nearest points within the limits, b x N; NaN stays NaN."""
+        return np.clip(x, self.lower, self.upper)
+
+    def held(self, x: Array, gradient: Array) -> NDArray[np.bool_]:
+        """Which variables, b x N, sit at a limit that descent would lead them across."""
+        held: NDArray[np.bool_] = ((x <= self.lower) & (gradient > 0)) | (
+            (x >= self.upper) & (gradient < 0)
+        )
+        return held
+
+
+def clipped(bounds: Bounds | None, X: Array, observed: NDArray[np.bool_]) -> Array:
+    """X, n x v, with its missing entries within the limits, if there are any."""
+    return X if bounds is None or not bounds.limit else bounds.clip(X, observed)
+
+
+def box_of(
+    bounds: Bounds | None, observed: NDArray[np.bool_], dtype: np.dtype[np.floating]
+) -> Box | None:
+    """The limits of the entries of a table, n x v; None if there are none."""
+    return None if bounds is None or not bounds.limit else bounds.of_entries(~observed, dtype)
