@@ -23,6 +23,7 @@ from hirank.estimators.parameters import (
     check_count,
     check_flag,
     check_missing_values,
+    check_scale,
     is_missing,
 )
 from hirank.kernels import Array
@@ -56,8 +57,11 @@ class Imputer(CallbackSupportMixin, OneToOneFeatureMixin, TransformerMixin, Base
 
     Parameters
     ----------
-    scale : bool, default=True
-        Bring each feature to mean 0 and standard deviation 1 first, and back afterwards.
+    scale : {"auto", "standard", "robust"} or bool, default="auto"
+        ``"standard"`` brings each feature to mean 0 and standard deviation 1 first, and back
+        afterwards. ``"auto"`` (or True) does too, but gross errors don't count, neither in that
+        nor in the fit, and amounts with heavy tails are compressed. ``"robust"`` compresses all
+        heavy tails. False leaves the units as they are.
     missing_values : float, default=nan
         What stands for a missing value. NaN always does as well.
     add_indicator : bool, default=False
@@ -86,7 +90,7 @@ class Imputer(CallbackSupportMixin, OneToOneFeatureMixin, TransformerMixin, Base
     """
 
     _: KW_ONLY
-    scale: bool = True
+    scale: bool | str = "auto"
     missing_values: float = np.nan
     add_indicator: bool = False
     keep_empty_features: bool = False
@@ -210,7 +214,7 @@ class Imputer(CallbackSupportMixin, OneToOneFeatureMixin, TransformerMixin, Base
         kept, seen = table[:, nonempty], observed[:, nonempty]
         scaling = fitted._measure(kept, seen)
         scaled = scaling.forward(np.where(seen, kept, 0).astype(np.float64))
-        known = seen[:, scaling.varying]
+        known = seen[:, scaling.varying] & scaling.believable(kept)
         blank = known.sum(axis=1) == 0
         used = ~blank if scaling.varying.any() else np.ones(len(scaled), bool)
         outcome, rows = self._told(scaled[used], known[used], X)
@@ -232,8 +236,9 @@ class Imputer(CallbackSupportMixin, OneToOneFeatureMixin, TransformerMixin, Base
 
     def _check_all(self) -> None:
         """Raise if any parameter is wrong."""
-        for name in ("scale", "add_indicator", "keep_empty_features"):
+        for name in ("add_indicator", "keep_empty_features"):
             check_flag(name, getattr(self, name))
+        check_scale(self.scale)
         check_count("verbose", self.verbose, least=0)
         check_missing_values(self.missing_values)
         self._check_parameters()

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
 from hirank.kernels import RBF, Array, Kernel, Poly
+from hirank.model.scaling import SCALES
 from hirank.solvers.path import BANDWIDTHS, LAST_BETA, Stage, default_path
 
 NEWTON_BETA = 1e-3
@@ -21,36 +22,58 @@ AUTO_LIMIT = 400
 
 def check_parameters(model: Any) -> None:
     """Raise if an argument of KFMC is wrong, and say what to give instead."""
-    check_common(model)
+    check_common(model, kernels=("auto", "rbf", "poly"), bandwidths=("auto", "path"))
     check_number("tol", model.tol, least=0)
     check_choice("solver", model.solver, ("lbfgs", "newton"))
     check_count("max_iter", model.max_iter)
+    check_flag("mix", model.mix)
+    if model.n_starts != "auto":
+        check_count("n_starts (if not 'auto')", model.n_starts)
+    if model.max_time is not None:
+        check_number("max_time", model.max_time, above=0)
+    if model.max_gap is not None:
+        check_count("max_gap", model.max_gap)
+        if model.order is None:
+            raise ValueError("max_gap needs ordered rows: give order='time' or a time column.")
+    if model.solver == "newton" and (model.n_starts not in ("auto", 1) or model.max_time):
+        raise ValueError("n_starts and max_time need solver='lbfgs'.")
 
 
-def check_common(model: Any) -> None:
+def check_common(
+    model: Any,
+    kernels: tuple[str, ...] = ("rbf", "poly"),
+    bandwidths: tuple[str, ...] = ("path",),
+) -> None:
     """Raise if an argument that all estimators have is wrong."""
     if model.n_components != "auto":
         check_count("n_components (if not 'auto')", model.n_components)
     if not isinstance(model.kernel, Kernel):
-        check_choice("kernel (if not a Kernel object)", model.kernel, ("rbf", "poly"))
-    if model.bandwidth != "path":
-        check_number("bandwidth (if not 'path')", model.bandwidth, above=0)
+        check_choice("kernel (if not a Kernel object)", model.kernel, kernels)
+    if model.bandwidth not in bandwidths:
+        check_number(f"bandwidth (if not {' or '.join(map(repr, bandwidths))})", model.bandwidth, above=0)
     if model.beta is not None:
         check_number("beta", model.beta, above=0)
     check_number("alpha", model.alpha, least=0)
     kernel_of(model)  # checks degree and offset
 
 
+def check_scale(value: Any) -> None:
+    """Raise if `value` is no way to scale."""
+    if not isinstance(value, bool | np.bool_):
+        check_choice("scale (if not True or False)", value, SCALES)
+
+
 def kernel_of(model: Any) -> Kernel:
     """The kernel, its bandwidth yet to be settled."""
     if isinstance(model.kernel, Kernel):
         return model.kernel
-    return RBF() if model.kernel == "rbf" else Poly(model.degree, model.offset)
+    poly = Poly(model.degree, model.offset)  # checked even if it is not used
+    return poly if model.kernel == "poly" else RBF()
 
 
 def stages_of(model: Any) -> tuple[Stage, ...]:
     """The path that the solver walks."""
-    path = model.bandwidth == "path"
+    path = isinstance(model.bandwidth, str)
     if model.solver == "newton":
         beta = NEWTON_BETA if model.beta is None else model.beta
         return (Stage(1.0 if path else float(model.bandwidth), beta),)

@@ -92,14 +92,16 @@ def run(
     *,
     between: Between | None = None,
     after: Result | None = None,
+    record: Recorder | None = None,
 ) -> Result:
     """Walk the stages; every one starts where the last ended.
 
     If the objective stops being finite, or stays above where it began, the walk ends
     with the best state so far. `after` is a walk that this one continues: steps, stages and
-    seconds are counted on from it.
+    seconds are counted on from it; so they are from `record`, if many walks share one.
     """
-    record = Recorder(options.callback, None if after is None else after.trace)
+    if record is None:
+        record = Recorder(options.callback, None if after is None else after.trace)
     first = record.stages
     settings: list[Setting] = []
     for number, stage in enumerate(stages):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from threading import Lock
 from time import perf_counter
 from typing import Any, NamedTuple
 
@@ -24,6 +25,9 @@ TRACE = np.dtype(
     [("step", np.int64), ("stage", np.int64), ("objective", np.float64), ("seconds", np.float64)]
 )
 
+LATE = 0.6
+"""Part of the time after which a search ends, so that its result can be put to use."""
+
 Callback = Callable[[Progress], bool | None]
 """Called after each step; a true answer ends the optimization."""
 
@@ -41,27 +45,51 @@ class Completed:
 
 
 class Recorder:
-    """The lines of a trace, one per step. `after` is a trace that this one continues."""
+    """The lines of a trace, one per step.
+
+    `after` is a trace that this one continues; `max_time` the seconds that all may take. Threads
+    may share a recorder.
+    """
 
     def __init__(
-        self, callback: Callback | None = None, after: NDArray[np.void] | None = None
+        self,
+        callback: Callback | None = None,
+        after: NDArray[np.void] | None = None,
+        max_time: float | None = None,
     ) -> None:
-        self.callback = callback
+        self.callback, self.max_time = callback, max_time
         self.lines = [] if after is None else [Progress(*line) for line in after.tolist()]
         self.began = perf_counter() - (self.lines[-1].seconds if self.lines else 0.0)
-        self.over = False  # whether the callback has asked to stop
+        self.over = False  # whether the callback has asked to stop, or the time is up
+        self.out_of_time = False
+        self._lock = Lock()
 
     def __call__(self, objective: float, stage: int = 0) -> bool:
-        """Record a step; true if the callback asks, or has asked, to stop.
+        """Record a step; true if the callback asks, or has asked, to stop, or the time is up.
 
         What a method still does after that to come to an end is nobody's business.
         """
-        if self.over:
-            return True
-        line = Progress(self.steps + 1, stage, float(objective), perf_counter() - self.began)
-        self.lines.append(line)
-        self.over = self.callback is not None and bool(self.callback(line))
-        return self.over
+        with self._lock:
+            if self.over:
+                return True
+            line = Progress(self.steps + 1, stage, float(objective), self.seconds)
+            self.lines.append(line)
+            self.out_of_time = self.max_time is not None and self.seconds > self.max_time
+            self.over = self.out_of_time
+            if self.callback is not None and self.callback(line):
+                self.over, self.out_of_time = True, False
+            return self.over
+
+    @property
+    def seconds(self) -> float:
+        """Since the first step."""
+        return perf_counter() - self.began
+
+    @property
+    def late(self) -> bool:
+        """Whether nothing new should be begun: what there is has to be brought to an end."""
+        late = self.max_time is not None and self.seconds > LATE * self.max_time
+        return self.over or late
 
     @property
     def steps(self) -> int:
@@ -83,7 +111,9 @@ class Recorder:
         return Completed(X, objective, self.steps, stop_reason, self.trace, details)
 
     def stopped(self) -> str:
-        """The reason to give when the callback has ended the optimization."""
+        """The reason to give when the callback, or the clock, has ended the optimization."""
+        if self.out_of_time:
+            return f"Stopped at step {self.steps}: max_time={self.max_time:g} seconds were over."
         return f"Stopped by the callback at step {self.steps}."
 
     def converged(self, tol: float, what: str) -> str:

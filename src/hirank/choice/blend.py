@@ -1,0 +1,78 @@
+"""Several models as one: weighted means of their fills."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import nnls
+
+from hirank.kernels import Array
+from hirank.model.bounds import Bounds, clipped
+from hirank.solvers.fitted import RowModel
+
+LEAST = 0.03
+"""Weights below are taken for chance."""
+WORTH = 0.99
+"""Times the error of the best candidate alone: a blend must be better to be worth it."""
+TAME = 3.0
+"""Mean absolute residuals beyond which a residual counts linearly: few entries must not decide."""
+ROUNDS = 4
+
+
+@dataclass(frozen=True)
+class Blend:
+    """The weighted mean of what several models fill in: a `RowModel`."""
+
+    parts: tuple[RowModel, ...]
+    weights: NDArray[np.float64]  # sum to 1
+    bounds: Bounds | None = None  # of the fills, v features in scaled units
+
+    def complete(self, X: Array, observed: NDArray[np.bool_]) -> Array:
+        return self.mean(self.fills(X, observed), X, observed)
+
+    def fills(self, X: Array, observed: NDArray[np.bool_]) -> list[Array]:
+        """What each model fills in, n x v."""
+        return [clipped(self.bounds, part.complete(X, observed), observed) for part in self.parts]
+
+    def mean(self, fills: list[Array], X: Array, observed: NDArray[np.bool_]) -> Array:
+        """The fills, n x v each, as one."""
+        whole = sum(w * fill for w, fill in zip(self.weights, fills, strict=True))
+        return np.where(observed, X, whole)
+
+    def spread(self, fills: list[Array]) -> NDArray[np.float64]:
+        """How far the fills, n x v each, are from their mean: standard deviations."""
+        return weighted_spread(np.stack(fills), self.weights)
+
+
+def weighted_spread(fills: Array, weights: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Standard deviations over the first axis, with weights that sum to 1."""
+    mean = np.tensordot(weights, fills, axes=1)
+    return np.sqrt(np.tensordot(weights, (fills - mean) ** 2, axes=1))
+
+
+def weigh(fills: Array, truth: Array) -> NDArray[np.float64]:
+    """Weights of c candidates, from what they filled in for h hidden entries, h x c.
+
+    None is negative and their sum is 1. If a blend gains nothing over the best candidate, that one
+    has all the weight.
+    """
+    errors = np.mean(np.abs(fills - truth[:, None]), axis=0)
+    alone = np.eye(fills.shape[1])[int(np.argmin(errors))]
+    weights = alone
+    for _ in range(ROUNDS):
+        residual = np.abs(fills @ weights - truth)
+        trust = 1 / np.sqrt(np.maximum(residual, TAME * residual.mean() + 1e-300))
+        weights = _least_squares(fills * trust[:, None], truth * trust)
+    weights = np.where(weights < LEAST, 0, weights)
+    weights = weights / weights.sum() if weights.any() else alone
+    blended = float(np.mean(np.abs(fills @ weights - truth)))
+    return weights if blended < WORTH * errors.min() else alone
+
+
+def _least_squares(A: Array, b: Array) -> NDArray[np.float64]:
+    """The x >= 0 with sum 1 that brings A x closest to b."""
+    heavy = 1e3 * max(float(np.abs(A).max()), 1e-300)
+    x, _ = nnls(np.vstack([A, np.full(A.shape[1], heavy)]), np.append(b, heavy))
+    return x / x.sum() if x.sum() > 0 else np.full(len(x), 1 / len(x))

@@ -1,0 +1,125 @@
+"""Linear and locally linear candidates: tried on folds, then fitted to everything."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hirank.kernels import Array
+from hirank.model.shrink import spectral_norm
+from hirank.model.workers import Workers
+from hirank.solvers.alternating import Alternation, choose, ranks_to, with_constant
+from hirank.solvers.fitted import RowModel
+from hirank.solvers.mixture import Mixture
+from hirank.solvers.mixture_fit import Learner, Level, affordable, grow
+from hirank.solvers.record import Recorder
+from hirank.solvers.subspace import Subspace
+
+REFIT_STEPS = 12
+FINAL_STEPS, FINAL_TOL = 200, 1e-4
+"""Of the factorization, once its rank and ridge are known."""
+
+
+@dataclass(frozen=True)
+class Bench:
+    """The table that candidates are tried on, what is hidden from them, and who does the work."""
+
+    X: Array  # n x v; 0 where not observed
+    observed: NDArray[np.bool_]
+    folds: list[NDArray[np.bool_]]
+    workers: Workers
+    record: Recorder
+
+    @property
+    def truth(self) -> Array:
+        """The hidden entries of all folds, h."""
+        return np.concatenate([self.X[hidden] for hidden in self.folds])
+
+    def hidden(self, fills: Sequence[Array]) -> Array:
+        """The same entries of tables, n x v, one per fold."""
+        return np.concatenate([F[hidden] for F, hidden in zip(fills, self.folds, strict=True)])
+
+    def error(self, fills: Sequence[Array]) -> float:
+        """Mean absolute error at hidden entries: a few far-off ones must not decide."""
+        return float(np.mean(np.abs(self.hidden(fills) - self.truth)))
+
+    def seen(self) -> list[NDArray[np.bool_]]:
+        """What each fold leaves to learn from, n x v each."""
+        return [self.observed & ~hidden for hidden in self.folds]
+
+
+@dataclass(frozen=True)
+class Tried:
+    """A candidate, and what came of it."""
+
+    name: str
+    settings: dict[str, Any]
+    fills: list[Array]  # of each fold, n x v
+    error: float
+    seconds: float
+    state: Any = field(repr=False)  # from which it can be fitted to everything
+
+
+def try_mixtures(bench: Bench) -> list[Tried]:
+    """Mixtures of Gaussians of all sizes that were worth trying, one Gaussian included."""
+    if not affordable(bench.observed):
+        return []
+    seen = bench.seen()
+    learners = [Learner(np.where(o, bench.X, 0), o, bench.workers, bench.record) for o in seen]
+    tried: list[Tried] = []
+    began = perf_counter()
+    for levels in grow(learners, bench.error):
+        fills = [level.X for level in levels]
+        K = len(levels[0].mixture)
+        tried.append(
+            Tried(
+                "linear" if K == 1 else "locally linear",
+                {"n_components": K, "noise": levels[0].noise},
+                fills,
+                bench.error(fills),
+                perf_counter() - began,
+                levels,
+            )
+        )
+        began = perf_counter()
+    return tried
+
+
+def fit_mixtures(bench: Bench, tried: Tried, most: int) -> list[tuple[Array, Mixture]]:
+    """The mixtures of the folds once more with everything: fills, n x v, and models."""
+    learner = Learner(bench.X, bench.observed, bench.workers, bench.record)
+    levels: list[Level] = tried.state[: 1 if len(tried.state[0].mixture) == 1 else most]
+    again = [learner.settle(one.mixture, one.noise, REFIT_STEPS) for one in levels]
+    return [(level.X, level.mixture) for level in again]
+
+
+def try_factors(bench: Bench) -> list[Tried]:
+    """Low-rank factors: better than a Gaussian where there is no noise, or few rows."""
+    began, fills, choices = perf_counter(), [], []
+    for hidden in bench.folds:
+        X1, seen, _ = with_constant(bench.X, bench.observed)
+        none = np.zeros((len(X1), 1), bool)
+        choice = choose(X1, seen, np.hstack([hidden, none]), None, None, bench.record)
+        F = (choice.factors.U @ choice.factors.V)[:, :-1]
+        fills.append(np.where(bench.observed & ~hidden, bench.X, F))
+        choices.append(choice)
+    typical = sorted(choices, key=lambda c: c.rank)[len(choices) // 2]
+    settings = {"n_components": typical.rank - 1, "ridge": typical.ridge}
+    error, seconds = bench.error(fills), perf_counter() - began
+    return [Tried("low rank", settings, fills, error, seconds, typical)]
+
+
+def fit_factors(bench: Bench, tried: Tried) -> tuple[Array, RowModel]:
+    """Factors of the chosen rank for everything: fills, n x v, and the model."""
+    rank, ridge = tried.state.rank, tried.state.ridge
+    X1, seen, constant = with_constant(bench.X, bench.observed)
+    als = Alternation(bench.record, FINAL_STEPS, FINAL_TOL)
+    *_, (_, factors) = als.grow(X1, seen, ridge, ranks_to(rank, X1.shape))
+    rows = Subspace(factors.orthogonal(), ridge * spectral_norm(X1), constant)
+    fill = np.where(bench.observed, bench.X, (factors.U @ factors.V)[:, :-1])
+    return fill, rows

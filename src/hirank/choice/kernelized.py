@@ -1,0 +1,295 @@
+"""Dictionaries as candidates: which kernel, which path, how many points, and where to end."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from time import perf_counter
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hirank.choice.candidates import Bench, Tried
+from hirank.kernels import Array, Kernel
+from hirank.model.bounds import Bounds
+from hirank.solvers.fitted import Dictionary
+from hirank.solvers.lbfgs import LBFGS
+from hirank.solvers.loop import Options, run
+from hirank.solvers.path import Setting, Stage, resettle, settle
+from hirank.solvers.second_look import second_look
+from hirank.solvers.table import LOOK_AFTER
+
+PROBE = 3
+"""Stages after which paths are compared; only the best goes on."""
+GROWTH = 3
+"""Times as many points, if more are tried."""
+GAIN = 0.97
+"""Times the error with fewer points: what more must bring to be worth their cost."""
+FAR_BEHIND, BEHIND = 1.3, 1.1
+"""Times the error of other candidates: from where it is not worth to go on, or to grow."""
+AS_GOOD, HOPELESS, PATIENCE = 1.02, 1.05, 2
+"""As in `solvers.held_out`: errors as good as the lowest, too high, and how often in a row."""
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """What makes a dictionary: its kernel, path and size."""
+
+    name: str
+    kernel: Kernel
+    stages: tuple[Stage, ...]
+    n_components: int
+
+
+class Step(NamedTuple):
+    """Where the walk of one fold stood at the end of a stage."""
+
+    X: Array  # n x v
+    D: Array  # r x v
+    setting: Setting
+
+
+@dataclass(frozen=True)
+class Walks:
+    """A recipe tried on all folds: `steps[stage][fold]`, from the stage `first` on."""
+
+    recipe: Recipe
+    first: int
+    steps: list[list[Step]]
+    errors: list[float]
+    seconds: float
+
+    @property
+    def best(self) -> int:
+        """The latest stage, counted from `first`, that is as good as any."""
+        lowest = min(self.errors)
+        return max(i for i, error in enumerate(self.errors) if error <= AS_GOOD * lowest)
+
+    @property
+    def error(self) -> float:
+        return self.errors[self.best]
+
+    @property
+    def ended(self) -> bool:
+        """Whether there is no further stage to try."""
+        return self.first + len(self.steps) == len(self.recipe.stages) or _is_past(self.errors)
+
+
+class Kernelized:
+    """Tries dictionaries on the folds of a bench."""
+
+    def __init__(
+        self,
+        bench: Bench,
+        starts: Sequence[Array],
+        options: Options,
+        bounds: Bounds | None,
+        rng: np.random.Generator,
+    ) -> None:
+        self.bench, self.starts, self.options, self.bounds = bench, starts, options, bounds
+        self.rng = rng
+
+    def search(self, recipes: Sequence[Recipe], most: int, rival: float) -> list[Walks]:
+        """All that was tried, best last: every recipe a little, the best to its end, then larger.
+
+        `most` is the number of points to grow to, if that pays. `rival` is the lowest error of
+        other candidates: who is far behind after a little need not go on.
+        """
+        record = self.bench.record
+        stages = PROBE if len(recipes) > 1 or rival < np.inf else None
+        probes = [self._probe(recipes[0], stages)]
+        for recipe in recipes[1:]:
+            if record.late:
+                break
+            probes.append(self._probe(recipe, stages))
+        probes.sort(key=lambda walks: -walks.error)
+        best = probes[-1]
+        if not (best.ended or record.late) and best.error < FAR_BEHIND * rival:
+            best = self._further(best)
+        done = [*probes[:-1], best]
+        r = best.recipe.n_components
+        while r < most and not record.late and best.error < BEHIND * rival:
+            r = min(most, GROWTH * r)
+            larger = self._larger(best, r)
+            if larger.error > GAIN * best.error:
+                done.insert(-1, larger)
+                break
+            done.append(larger)
+            best = larger
+        return done
+
+    def fit(self, walks: Walks, fold: int) -> tuple[Array, Dictionary]:
+        """The last stage once more with everything: fills, n x v, and the model."""
+        bench, end = self.bench, walks.first + walks.best
+        if bench.record.over:
+            return self.as_tried(walks, fold)
+        step = walks.steps[walks.best][fold]
+        X = np.where(bench.observed, bench.X, step.X)
+        walked = self._walk(bench.observed, walks.recipe, X, step.D, range(end, end + 1))
+        return walked[-1].X, self._rows(walks, walked[-1].D, fold)
+
+    def as_tried(self, walks: Walks, fold: int) -> tuple[Array, Dictionary]:
+        """The same as a fold left it, without what was hidden."""
+        step = walks.steps[walks.best][fold]
+        X = np.where(self.bench.observed, self.bench.X, step.X)
+        return X, self._rows(walks, step.D, fold)
+
+    def another(self, walks: Walks, start: Array) -> tuple[Array, Dictionary]:
+        """A fit with everything from other points: the path up to where it is known to end."""
+        bench, recipe = self.bench, walks.recipe
+        end = walks.first + walks.best
+        X = np.where(bench.observed, bench.X, start)
+        D = self._points(X, bench.observed, recipe.n_components, chance=True)
+        walked = self._walk(bench.observed, recipe, X, D, range(end + 1))
+        settings = [step.setting for step in walked]
+        return walked[-1].X, _dictionary(recipe, walked[-1].D, settings, self.bounds)
+
+    def _rows(self, walks: Walks, D: Array, fold: int) -> Dictionary:
+        """A dictionary with the settings of all stages that lead to where it was learned."""
+        steps = [at_stage[fold] for at_stage in walks.steps[: walks.best + 1]]
+        # Stages that were left out, because fewer points had walked them, are settled now.
+        before = [
+            settle(stage, walks.recipe.kernel, steps[0].X, D, self.options.alpha)
+            for stage in walks.recipe.stages[: walks.first]
+        ]
+        settings = [*before, *(step.setting for step in steps)]
+        return _dictionary(walks.recipe, D, settings, self.bounds)
+
+    def _probe(self, recipe: Recipe, stages: int | None) -> Walks:
+        """Walk the first stages of a recipe from the start."""
+        starts = [
+            (X, self._points(X, seen, recipe.n_components, chance=fold > 0))
+            for fold, (X, seen) in enumerate(zip(self.starts, self.bench.seen(), strict=True))
+        ]
+        return self._walks(recipe, starts, 0, stages or len(recipe.stages))
+
+    def _further(self, walks: Walks) -> Walks:
+        last = walks.steps[-1]
+        more = self._walks(
+            walks.recipe,
+            [(step.X, step.D) for step in last],
+            walks.first + len(walks.steps),
+            len(walks.recipe.stages),
+            walks.errors,
+        )
+        return replace(
+            walks,
+            steps=walks.steps + more.steps,
+            errors=walks.errors + more.errors,
+            seconds=walks.seconds + more.seconds,
+        )
+
+    def _larger(self, walks: Walks, r: int) -> Walks:
+        """More points, from where fewer have led; on to later stages only if they are better."""
+        first = walks.first + walks.best
+        starts = []
+        for step, seen in zip(walks.steps[walks.best], self.bench.seen(), strict=True):
+            new = self._points(step.X, seen, r - len(step.D), chance=True)
+            starts.append((step.X, np.vstack([step.D, new])))
+        recipe = replace(walks.recipe, n_components=r)
+        larger = self._walks(recipe, starts, first, first + 1)
+        if larger.ended or self.bench.record.late or larger.error > GAIN * walks.error:
+            return larger
+        return self._further(larger)
+
+    def _points(self, X: Array, seen: NDArray[np.bool_], r: int, *, chance: bool) -> Array:
+        """Some rows of X, n x v: those with the most entries, or any."""
+        weight = self.rng.random(len(X))
+        if not chance:
+            weight += seen.sum(axis=1)
+        return X[np.sort(np.argsort(-weight)[:r])].copy()
+
+    def _walks(
+        self,
+        recipe: Recipe,
+        starts: Sequence[tuple[Array, Array]],
+        first: int,
+        last: int,
+        before: Sequence[float] = (),
+    ) -> Walks:
+        """Stages `first` to `last` on all folds, one stage at a time so that all end together."""
+        began, errors = perf_counter(), [*before]
+        steps: list[list[Step]] = []
+        seen, states = self.bench.seen(), list(starts)
+        for stage in range(first, last):
+            ends = [
+                self._walk(o, recipe, X, D, range(stage, stage + 1))[-1]
+                for o, (X, D) in zip(seen, states, strict=True)
+            ]
+            steps.append(ends)
+            errors.append(self.bench.error([step.X for step in steps[-1]]))
+            if self.bench.record.over or _is_past(errors):
+                break
+            states = [
+                self._looked(stage, step, o, recipe)
+                for step, o in zip(steps[-1], seen, strict=True)
+            ]
+        own = errors[len(before) :]
+        return Walks(recipe, first, steps, own, perf_counter() - began)
+
+    def _looked(
+        self, stage: int, step: Step, seen: NDArray[np.bool_], recipe: Recipe
+    ) -> tuple[Array, Array]:
+        if stage not in LOOK_AFTER or stage + 1 >= len(recipe.stages):
+            return step.X, step.D
+        return second_look(step.X, step.D, seen, step.setting, self.bench.workers, self.bounds)
+
+    def _walk(
+        self,
+        seen: NDArray[np.bool_],
+        recipe: Recipe,
+        X: Array,
+        D: Array,
+        numbers: range,
+    ) -> list[Step]:
+        """Some stages of a recipe on one table; where each ended."""
+        steps: list[Step] = []
+        stages = [recipe.stages[i] for i in numbers]
+
+        def between(number: int, setting: Setting, X: Array, D: Array) -> tuple[Array, Array]:
+            steps.append(Step(X, D, setting))
+            last = number + 1 == len(stages)
+            return (X, D) if last else self._looked(numbers[number], steps[-1], seen, recipe)
+
+        solver = LBFGS(seen, self.bench.workers, bounds=self.bounds)
+        result = run(
+            solver,
+            recipe.kernel,
+            stages,
+            X,
+            D,
+            self.options,
+            between=between,
+            record=self.bench.record,
+        )
+        if len(steps) < len(result.settings):  # ended on the way
+            steps.append(Step(result.X, result.D, result.settings[-1]))
+        return steps
+
+
+def _dictionary(
+    recipe: Recipe, D: Array, settings: list[Setting], bounds: Bounds | None
+) -> Dictionary:
+    return Dictionary(D, resettle(settings, recipe.stages, D), bounds=bounds)
+
+
+def _is_past(errors: Sequence[float]) -> bool:
+    """Whether the last stages were all too bad to go on."""
+    if len(errors) <= PATIENCE:
+        return False
+    return all(error > HOPELESS * min(errors) for error in errors[-PATIENCE:])
+
+
+def tried(walks: Walks, bench: Bench) -> Tried:
+    """What came of a recipe, as other candidates tell it."""
+    recipe, best = walks.recipe, walks.best
+    stage = recipe.stages[walks.first + best]
+    settings: dict[str, Any] = {
+        "kernel": recipe.name,
+        "n_components": recipe.n_components,
+        "bandwidth": stage.bandwidth,
+        "beta": stage.beta,
+    }
+    fills = [step.X for step in walks.steps[best]]
+    return Tried("kernelized", settings, fills, walks.error, walks.seconds, walks)
