@@ -116,7 +116,7 @@ def test_white_noise_goes_by_the_fill(rng):
 
 def test_both_together_beat_each(walk, rng):
     truth, observed, hidden, times = walk
-    fill = truth + 0.08 * rng.normal(size=truth.shape)
+    fill = truth + 0.01 * rng.normal(size=truth.shape)
     drift = learn(truth, observed, hidden, times, fill, rng)
     both = error(drift.combine(truth, observed, times, fill), truth, ~observed)
     alone = error(drift.combine(truth, observed, times), truth, ~observed)

@@ -9,8 +9,9 @@ from hirank.kernels import Array
 
 PART = 0.05
 """Part of the observed entries that is hidden."""
-FEWEST = 50
-"""Entries below which a judgment would be chance: then nothing is hidden."""
+FEWEST, LARGEST_PART = 50, 0.2
+"""Entries below which a judgment would be chance. A larger part is hidden to reach them, but not
+more than this; else nothing is."""
 
 
 def check_times(times: ArrayLike | None, n: int) -> NDArray[np.float64]:
@@ -110,7 +111,8 @@ def hide_like(
     not: judged by such entries, neighbors in time look too good. So from a random observed entry a
     gap is grown, over missing entries too, to the length of one of the feature's own gaps; it is
     left out if it runs into others and gets longer than all of them. Every row keeps one
-    observed entry, every feature two. Nothing is hidden if nothing is missing or too little would be hidden.
+    observed entry, every feature two. Nothing is hidden if nothing is missing, or if it would be
+    too little.
 
     Parameters
     ----------
@@ -118,7 +120,7 @@ def hide_like(
         True = known; rows in order of time.
     rng : Generator
     part : float
-        About this part of the observed entries is hidden.
+        About this part of the observed entries is hidden, of small tables more.
 
     Returns
     -------
@@ -134,6 +136,7 @@ def hide_like(
     (False, True)
     """
     hidden = np.zeros(observed.shape, bool)
+    part = max(part, min(1.2 * FEWEST / max(int(observed.sum()), 1), LARGEST_PART))
     for feature, seen in enumerate(observed.T):
         hidden[:, feature] = _hidden_gaps(seen, _lengths(seen), part, rng)
     left = observed & ~hidden

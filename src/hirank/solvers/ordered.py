@@ -39,6 +39,8 @@ SHRINKAGE = 1 / 3
 """Part of oracle approximating shrinkage that is applied to Q: see docs/notes/ordered.md."""
 TRUST = (0.0, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0)
 """Weights of the fill to choose from. Its errors last for many rows: 1 is often too much."""
+HOPELESS = 1.2
+"""Times the lowest loss: a larger weight will not do better."""
 FEW = 20
 """Hidden entries of a feature at which its own error counts as much as that of all features."""
 EXACT, ROUGH = 3e-3, 0.1
@@ -126,8 +128,8 @@ def learn(
     observed : bool array, n x m
         True = known, the hidden entries included.
     hidden : bool array, n x m
-        Observed entries that `fill` has not seen. With less than 50 of them a fill counts as much
-        as the middle of a gap of about four rows.
+        Observed entries that `fill` has not seen. With less than 50 of them a fill counts as if
+        it were no better than the mean, so it matters only where neighbors in time say little.
     times : n, optional
         Increasing; None for evenly spaced rows.
     fill : n x m
@@ -201,26 +203,49 @@ def learn_doubt(
     """Learn how far a fill can be trusted, from hidden entries that it has not seen.
 
     The error of the fill at the hidden entries of a feature says how it compares with the other
-    features; how it compares with neighbors in time is tried out.
+    features; how it compares with neighbors in time is tried out. In doubt it is trusted less: it
+    may be far off in gaps where nothing was hidden, neighbors in time hardly can.
     """
     hidden = hidden & observed & np.isfinite(fill)
     if hidden.sum() < FEWEST:
-        return replace(drift, doubt=_with_least(drift.change, LEAST_CHANGE).diagonal().copy())
+        return replace(drift, doubt=_with_least(drift.spread, LEAST_SPREAD).diagonal().copy())
     squares = np.where(hidden, X - fill, 0) ** 2
     counts = hidden.sum(axis=0)
     error = (squares.sum(axis=0) + FEW * squares.sum() / counts.sum()) / (counts + FEW)
     error = np.maximum(error, np.finfo(np.float64).tiny)
-    lowest, best = np.inf, drift
+    gap = _numbered_gaps(hidden)
+    tried: list[Drift] = []
+    losses: list[NDArray[np.float64]] = []  # of each hidden gap
     for trust in TRUST:
         with np.errstate(divide="ignore"):
-            tried = replace(drift, doubt=error / trust)
-        completed = tried.combine(X, observed & ~hidden, times, fill)
-        loss = float(np.mean((completed - X)[hidden] ** 2))
-        if loss < lowest:
-            lowest, best = loss, tried
-        elif loss > 1.1 * lowest:
+            tried.append(replace(drift, doubt=error / trust))
+        completed = tried[-1].combine(X, observed & ~hidden, times, fill)
+        squares = (completed - X).T[hidden.T] ** 2
+        losses.append(np.bincount(gap, squares).astype(np.float64))
+        if losses[-1].sum() > HOPELESS * min(loss.sum() for loss in losses):
             break
-    return best
+    return tried[_least_for_certain(losses)]
+
+
+def _least_for_certain(losses: list[NDArray[np.float64]]) -> int:
+    """The first whose loss is not for certain above the lowest: by one standard error or less.
+
+    Errors within a gap go together, so the gaps are what is independent.
+    """
+    lowest = min(losses, key=np.sum)
+    for number, loss in enumerate(losses):
+        excess = loss - lowest
+        if excess.sum() <= np.sqrt(np.square(excess - excess.mean()).sum()):
+            return number
+    return len(losses) - 1
+
+
+def _numbered_gaps(hidden: NDArray[np.bool_]) -> NDArray[np.intp]:
+    """For each hidden entry, feature by feature, the number of the gap it lies in."""
+    entries = np.pad(hidden.T, ((0, 0), (1, 0)))
+    begins = entries[:, 1:] & ~entries[:, :-1]
+    number: NDArray[np.intp] = np.cumsum(begins).reshape(begins.shape)[hidden.T] - 1
+    return number
 
 
 class _Problem:
