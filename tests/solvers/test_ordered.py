@@ -124,6 +124,14 @@ def test_both_together_beat_each(walk, rng):
     assert both < 0.95 * error(fill, truth, ~observed)
 
 
+def test_a_fill_without_error_is_taken_as_it_is(walk, rng):
+    truth, observed, hidden, times = walk
+    noise = rng.normal(size=truth.shape)
+    drift = learn(noise, observed, hidden, times, noise, rng)
+    filled = drift.combine(noise, observed, times, noise)
+    np.testing.assert_allclose(filled, noise, atol=1e-3)
+
+
 def test_true_values_of_missing_entries_are_never_used(walk):
     truth, observed, hidden, times = walk
     fill = np.where(observed, truth, 0) * 0.9
@@ -136,15 +144,15 @@ def test_true_values_of_missing_entries_are_never_used(walk):
     assert np.isfinite(results[0]).all()
 
 
-def test_hidden_entries_only_set_the_doubt(walk):
-    truth, observed, hidden, times = walk
-    other = truth + hidden * 5.0
-    a, b = (
-        learn(X, observed, hidden, times, np.zeros_like(X), np.random.default_rng(0))
-        for X in (truth, other)
-    )
-    np.testing.assert_array_equal(a.change, b.change)
-    np.testing.assert_array_equal(a.mean, b.mean)
+def test_hidden_entries_are_used_for_changes_once_the_doubt_is_known(walk, rng):
+    truth, observed, _, times = walk
+    hidden = observed & (rng.random(truth.shape) < 0.5)
+    fill = np.zeros_like(truth)
+    blind = learn_changes(truth, observed & ~hidden, times, np.random.default_rng(0))
+    drift = learn(truth, observed, hidden, times, fill, np.random.default_rng(0))
+    expected = learn_doubt(blind, truth, observed, hidden, times, fill).doubt
+    np.testing.assert_array_equal(drift.doubt, expected)
+    np.testing.assert_allclose(drift.mean, np.nanmean(np.where(observed, truth, np.nan), axis=0))
 
 
 def test_observed_entries_come_back_bit_for_bit(walk, rng):

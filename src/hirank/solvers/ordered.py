@@ -37,6 +37,8 @@ LEAST_CHANGE, LEAST_SPREAD = 1e-5, 1e-2
 """Added to the diagonal of Q and C, in units of its mean."""
 SHRINKAGE = 1 / 3
 """Part of oracle approximating shrinkage that is applied to Q: see docs/notes/ordered.md."""
+LEAST_ERROR = 1e-8
+"""Least variance of a fill's error, in units of the mean variance of samples."""
 TRUST = (0.0, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0)
 """Weights of the fill to choose from. Its errors last for many rows: 1 is often too much."""
 HOPELESS = 1.2
@@ -155,9 +157,10 @@ def learn(
     >>> bool(np.abs(completed - X).max() < 3)
     True
     """
-    return learn_doubt(
-        learn_changes(X, observed & ~hidden, times, rng), X, observed, hidden, times, fill
-    )
+    blind = learn_changes(X, observed & ~hidden, times, rng)
+    doubt = learn_doubt(blind, X, observed, hidden, times, fill).doubt
+    drift = learn_changes(X, observed, times, rng) if hidden.any() else blind
+    return replace(drift, doubt=doubt)
 
 
 def learn_changes(
@@ -212,7 +215,7 @@ def learn_doubt(
     squares = np.where(hidden, X - fill, 0) ** 2
     counts = hidden.sum(axis=0)
     error = (squares.sum(axis=0) + FEW * squares.sum() / counts.sum()) / (counts + FEW)
-    error = np.maximum(error, np.finfo(np.float64).tiny)
+    error = np.maximum(error, LEAST_ERROR * _with_least(drift.spread, 0).diagonal().mean())
     gap = _numbered_gaps(hidden)
     tried: list[Drift] = []
     losses: list[NDArray[np.float64]] = []  # of each hidden gap

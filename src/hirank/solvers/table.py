@@ -11,12 +11,12 @@ from numpy.typing import ArrayLike, NDArray
 from hirank.kernels import Array, Kernel
 from hirank.model.start import most_observed, soft_impute
 from hirank.model.workers import Workers
-from hirank.solvers.gaps import hide_like
+from hirank.solvers.gaps import check_times, hide_like
 from hirank.solvers.held_out import BestStage, hide
 from hirank.solvers.lbfgs import LBFGS
 from hirank.solvers.loop import Options, Result, run
 from hirank.solvers.newton import Newton
-from hirank.solvers.ordered import Drift, learn_changes, learn_doubt
+from hirank.solvers.ordered import Drift, learn
 from hirank.solvers.path import Setting, Stage
 from hirank.solvers.second_look import second_look
 
@@ -63,17 +63,18 @@ def complete_ordered_table(
     hidden entries. These come in gaps like the table's own: see `hide_like`.
     """
     X, observed = task.X, task.observed
+    times = check_times(times, len(X))
     hidden = hide_like(observed, rng)
     if not hidden.any():
         hidden = hide(observed, rng)
     seen = observed & ~hidden
-    drift = learn_changes(X, seen, times, rng)
     start = soft_impute(X, seen)
     D = start[most_observed(seen, task.n_components, rng)].copy()
     result = walk(task, start, D, hidden, workers)
     assert result.held_out is not None
-    drift = learn_doubt(drift, X, observed, hidden, times, result.held_out)
-    return replace(result, X=drift.combine(X, observed, times, result.X)), drift
+    drift = learn(X, observed, hidden, times, result.held_out, rng)
+    combined = drift.combine(X, observed, times, result.X).astype(X.dtype, copy=False)
+    return replace(result, X=combined), drift
 
 
 def walk(
