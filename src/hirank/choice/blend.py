@@ -27,13 +27,14 @@ class Blend:
 
     parts: tuple[RowModel, ...]
     weights: NDArray[np.float64]  # sum to 1
+    kinds: tuple[str, ...]  # names; parts of one kind differ by chance only
     bounds: Bounds | None = None  # of the fills, v features in scaled units
 
     def complete(self, X: Array, observed: NDArray[np.bool_]) -> Array:
         return self.mean(self.fills(X, observed), X, observed)
 
     def fills(self, X: Array, observed: NDArray[np.bool_]) -> list[Array]:
-        """What each model fills in, n x v."""
+        """What each part fills in, n x v."""
         return [clipped(self.bounds, part.complete(X, observed), observed) for part in self.parts]
 
     def mean(self, fills: list[Array], X: Array, observed: NDArray[np.bool_]) -> Array:
@@ -42,8 +43,17 @@ class Blend:
         return np.where(observed, X, whole)
 
     def spread(self, fills: list[Array]) -> NDArray[np.float64]:
-        """How far the fills, n x v each, are from their mean: standard deviations."""
-        return weighted_spread(np.stack(fills), self.weights)
+        """How far the kinds are from each other in their fills, n x v: standard deviations."""
+        names = list(dict.fromkeys(self.kinds))
+        shares = np.array(
+            [
+                [w * (k == name) for w, k in zip(self.weights, self.kinds, strict=True)]
+                for name in names
+            ]
+        )
+        whole = shares.sum(axis=1)
+        means = np.tensordot(shares / whole[:, None], np.stack(fills), axes=1)
+        return weighted_spread(means, whole)
 
 
 def weighted_spread(fills: Array, weights: NDArray[np.float64]) -> NDArray[np.float64]:

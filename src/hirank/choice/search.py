@@ -28,8 +28,6 @@ from hirank.solvers.loop import Options
 from hirank.solvers.mixture import Mixture
 from hirank.solvers.record import Recorder
 
-SMALL = 1 / 3
-"""Of the usual number of points: where the search begins."""
 FEW_POINTS = 120
 """Points up to which a further start costs little."""
 STARTS, STARTS_IF_LARGE = 4, 2
@@ -138,19 +136,22 @@ def _fit(
     parts: list[RowModel] = []
     fills: list[Array] = []
     shares: list[float] = []
+    kinds: list[str] = []
     mixture: Mixture | None = None
     X, observed = bench.X, bench.observed
     for one, weight in zip(candidates[:-1], weights, strict=False):
-        if not weight and not (isinstance(one.state, list) and one is _spreading(candidates)):
+        if not weight and one is not _spreading(candidates):
             continue
-        fitted = (
+        fitted: list[tuple[Array, RowModel]] = (
             [fit_factors(bench, one)]
             if one.name == "low rank"
-            else fit_mixtures(bench, one, plan.n_starts or STARTS)
+            else [*fit_mixtures(bench, one, plan.n_starts or STARTS if weight else 1)]
         )
         if one is _spreading(candidates):
+            assert isinstance(fitted[0][1], Mixture)
             mixture = fitted[0][1]
         if weight:
+            kinds += [one.name] * len(fitted)
             fills += [clipped(plan.bounds, fill, observed) for fill, _ in fitted]
             parts += [rows for _, rows in fitted]
             shares += [float(weight) / len(fitted)] * len(fitted)
@@ -159,7 +160,8 @@ def _fit(
         fills += [fill for fill, _ in members]
         parts += [rows for _, rows in members]
         shares += [float(weights[-1]) / len(members)] * len(members)
-    blend = Blend(tuple(parts), np.array(shares), plan.bounds)
+        kinds += [candidates[-1].name] * len(members)
+    blend = Blend(tuple(parts), np.array(shares), tuple(kinds), plan.bounds)
     return blend.mean(fills, X, observed), blend, members[0][1], mixture
 
 
@@ -227,12 +229,3 @@ def _held_out(
         known,
     )
 
-
-def usual_components(n: int, most: int) -> int:
-    """Points of a dictionary for n samples, if nothing else is known."""
-    return max(1, min(n, most, round(3.8 * n**0.6)))
-
-
-def small_components(n: int, usual: int) -> int:
-    """Points that the search begins with."""
-    return max(min(usual, 15), round(SMALL * usual))

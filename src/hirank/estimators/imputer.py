@@ -28,7 +28,7 @@ from hirank.estimators.parameters import (
 )
 from hirank.kernels import Array
 from hirank.model.scaling import Scaling
-from hirank.solvers.fitted import RowModel, complete_rows, fill_blank
+from hirank.solvers.fitted import RowModel, check_finite, fill_blank, fill_scaled
 from hirank.solvers.record import Callback, Progress
 
 
@@ -217,22 +217,43 @@ class Imputer(CallbackSupportMixin, OneToOneFeatureMixin, TransformerMixin, Base
         known = seen[:, scaling.varying] & scaling.believable(kept)
         blank = known.sum(axis=1) == 0
         used = ~blank if scaling.varying.any() else np.ones(len(scaled), bool)
-        outcome, rows = self._told(scaled[used], known[used], X)
+        fitted._scaling, fitted.has_values_ = scaling, nonempty
+        fitted._prepare(table, observed, used)
+        outcome, rows = fitted._told(scaled[used], known[used], X)
         scaled[used] = outcome.X
-        fitted._scaling, fitted._rows = scaling, rows
+        fitted._rows = rows
         fitted._indicator = self._fit_indicator(observed)
-        fitted.has_values_ = nonempty
         fitted.objective_ = outcome.objective
         fitted.n_iter_ = outcome.n_iter
         fitted.stop_reason_ = outcome.stop_reason
         fitted.trace_ = outcome.trace
         fitted._publish(outcome)
+        filled = fitted._finish(scaled, known, blank, table, observed)
         # All at once: a fit that fails on the way leaves no trace.
         gone = before - set(vars(fitted))
         self.__dict__ = {k: v for k, v in vars(self).items() if k not in gone} | vars(fitted)
-        filled = scaling.backward(scaled)
-        fill_blank(filled, blank, scaling)
         return table, observed, np.where(seen, kept, filled.astype(kept.dtype))
+
+    def _prepare(
+        self, table: Array, observed: NDArray[np.bool_], used: NDArray[np.bool_]
+    ) -> None:
+        """See what else the table, n x n_features_in_, tells; `used` are the rows to learn from."""
+
+    def _finish(
+        self,
+        scaled: Array,
+        known: NDArray[np.bool_],
+        blank: NDArray[np.bool_],
+        table: Array,
+        observed: NDArray[np.bool_],
+    ) -> Array:
+        """Scaled samples with their fills, n x v, in the units of the data, n x kept features.
+
+        `known` is what the fills rest on; `blank` samples rest on nothing.
+        """
+        filled = self._scaling.backward(scaled)
+        fill_blank(filled, blank, self._scaling)
+        return filled
 
     def _check_all(self) -> None:
         """Raise if any parameter is wrong."""
@@ -263,8 +284,11 @@ class Imputer(CallbackSupportMixin, OneToOneFeatureMixin, TransformerMixin, Base
 
     def _complete(self, table: Array, observed: NDArray[np.bool_]) -> Array:
         """Fill new samples, n x n_features_in_ -> n x kept features."""
-        kept = self.has_values_
-        return complete_rows(self._rows, table[:, kept], observed[:, kept], self._scaling)
+        X, seen = table[:, self.has_values_], observed[:, self.has_values_]
+        scaled, known, blank = fill_scaled(self._rows, X, seen, self._scaling)
+        filled = self._finish(scaled, known, blank, table, observed)
+        check_finite(filled, seen)
+        return np.where(seen, X, filled.astype(X.dtype))
 
     def _checked(self, X: Any, *, reset: bool) -> tuple[Array, NDArray[np.bool_]]:
         """The table as floats, and which of its entries are known."""

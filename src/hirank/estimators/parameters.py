@@ -50,7 +50,9 @@ def check_common(
     if not isinstance(model.kernel, Kernel):
         check_choice("kernel (if not a Kernel object)", model.kernel, kernels)
     if model.bandwidth not in bandwidths:
-        check_number(f"bandwidth (if not {' or '.join(map(repr, bandwidths))})", model.bandwidth, above=0)
+        check_number(
+            f"bandwidth (if not {' or '.join(map(repr, bandwidths))})", model.bandwidth, above=0
+        )
     if model.beta is not None:
         check_number("beta", model.beta, above=0)
     check_number("alpha", model.alpha, least=0)

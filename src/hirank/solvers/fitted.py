@@ -87,6 +87,20 @@ def complete_rows(
 
     Rows without a value to go by get the means, with a warning unless `quiet`.
     """
+    scaled, _, blank = fill_scaled(rows, X, observed, scaling)
+    filled = scaling.backward(scaled)
+    fill_blank(filled, blank, scaling, quiet=quiet)
+    check_finite(filled, observed)
+    return np.where(observed, X, filled.astype(X.dtype))
+
+
+def fill_scaled(
+    rows: RowModel, X: Array, observed: NDArray[np.bool_], scaling: Scaling
+) -> tuple[NDArray[np.float64], NDArray[np.bool_], NDArray[np.bool_]]:
+    """Scaled rows, n x k -> n x v, with their fills, what they rest on, and which rest on nothing.
+
+    The latter have no fills: they are zeros.
+    """
     scaled = scaling.forward(np.where(observed, X, 0).astype(np.float64))
     # A wild value is no evidence, and has no place in a fill.
     seen = observed[:, scaling.varying] & scaling.believable(X)
@@ -94,15 +108,17 @@ def complete_rows(
     todo = ~seen.all(axis=1) & ~blank
     if todo.any():
         scaled[todo] = rows.complete(scaled[todo], seen[todo])
-    filled = scaling.backward(scaled)
-    fill_blank(filled, blank, scaling, quiet=quiet)
+    return scaled, seen, blank
+
+
+def check_finite(filled: Array, observed: NDArray[np.bool_]) -> None:
+    """Raise if a row of n x k has an entry to fill, and is not finite."""
     lost = np.flatnonzero(~np.isfinite(filled).all(axis=1) & ~observed.all(axis=1))
     if len(lost):
         raise ValueError(
             f"No finite fill was found for {len(lost)} sample(s) (rows {_some(lost)}): they hold "
             "values far beyond those of the fit. Check them, or leave them out."
         )
-    return np.where(observed, X, filled.astype(X.dtype))
 
 
 def _some(rows: NDArray[np.intp]) -> str:

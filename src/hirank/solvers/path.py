@@ -74,10 +74,12 @@ def _mean_diagonal(kernel: Kernel, D: Array) -> float:
 
 
 def default_path(
-    bandwidths: Sequence[float] = BANDWIDTHS, last_beta: float = LAST_BETA
+    bandwidths: Sequence[float] = BANDWIDTHS,
+    last_beta: float = LAST_BETA,
+    first_beta: float = FIRST_BETA,
 ) -> tuple[Stage, ...]:
-    """One stage per bandwidth; beta falls from `FIRST_BETA` to `last_beta` by a constant factor."""
-    betas = np.geomspace(max(FIRST_BETA, last_beta), last_beta, len(bandwidths))
+    """One stage per bandwidth; beta falls from `first_beta` to `last_beta` by a constant factor."""
+    betas = np.geomspace(max(first_beta, last_beta), last_beta, len(bandwidths))
     return tuple(Stage(float(s), float(b), BALANCE) for s, b in zip(bandwidths, betas, strict=True))
 
 

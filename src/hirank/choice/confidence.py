@@ -1,0 +1,63 @@
+"""How far fills may be from the truth: intervals and draws, from what hidden entries showed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hirank.choice.blend import Blend, weighted_spread
+from hirank.choice.search import HeldOut
+from hirank.kernels import Array
+from hirank.solvers.intervals import Calibration, Covariates
+from hirank.solvers.mixture import Mixture
+
+
+@dataclass(frozen=True)
+class Confidence:
+    """A calibration, and the models that tell how sure a fill is."""
+
+    calibration: Calibration
+    blend: Blend
+    mixture: Mixture | None
+
+    @classmethod
+    def learn(
+        cls, held_out: HeldOut, blend: Blend, mixture: Mixture | None, n_features: int
+    ) -> Confidence:
+        """From the hidden entries of a table with `n_features`."""
+        covariates = Covariates(
+            held_out.columns,
+            np.nan_to_num(held_out.spread),
+            weighted_spread(held_out.fills.T, held_out.part_weights),
+        )
+        residuals = held_out.fill - held_out.truth
+        return cls(Calibration.learn(residuals, covariates, n_features), blend, mixture)
+
+    def half_width(
+        self, X: Array, observed: NDArray[np.bool_], coverage: float
+    ) -> NDArray[np.float64]:
+        """Half the widths of intervals around the fills of X, n x v; 0 where observed."""
+        half = np.zeros(X.shape)
+        half[~observed] = self.calibration.half_width(self._covariates(X, observed), coverage)
+        return half
+
+    def draw(
+        self, X: Array, filled: Array, observed: NDArray[np.bool_], rng: np.random.Generator
+    ) -> NDArray[np.float64]:
+        """The table as it may be, n x v, around its fills."""
+        return self.calibration.draw(
+            filled, observed, self._covariates(X, observed), self.mixture, rng
+        )
+
+    def _covariates(self, X: Array, observed: NDArray[np.bool_]) -> Covariates:
+        """Those of the missing entries of X, n x v."""
+        missing = ~observed
+        deviation, spread = np.zeros(X.shape), np.zeros(X.shape)
+        if self.mixture is not None:
+            deviation = self.mixture.conditional(X, observed)[1]
+        todo = missing.any(axis=1) & observed.any(axis=1)
+        if len(self.blend.parts) > 1 and todo.any():
+            spread[todo] = self.blend.spread(self.blend.fills(X[todo], observed[todo]))
+        return Covariates(np.nonzero(missing)[1], deviation[missing], spread[missing])

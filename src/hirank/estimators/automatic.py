@@ -1,0 +1,147 @@
+"""What the automatic choice may try for KFMC, and what it found, in words and tables."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hirank.choice.candidates import Tried
+from hirank.choice.kernelized import Recipe
+from hirank.choice.search import Chosen, Plan
+from hirank.estimators.parameters import components_of, kernel_of, stages_of
+from hirank.kernels import RBF, Array, Kernel, Poly
+from hirank.model.bounds import Bounds
+from hirank.solvers.fitted import Dictionary
+from hirank.solvers.loop import Options, Result
+from hirank.solvers.path import FIRST_BETA, LAST_BETA, Stage, default_path
+from hirank.solvers.record import Recorder
+
+SMALL, SMALLEST = 1 / 3, 15
+"""Part of the usual number of points that the search begins with, and the least."""
+LARGE, LARGEST = 2, 800
+"""Times the usual number to which it may go, and the most."""
+SMOOTH, SMOOTH_STAGES, SMOOTH_END = 2.0, 6, 1e-7
+"""A second path, for noisy tables: a constant bandwidth, and beta from ten times as much."""
+COLUMNS = ("candidate", "kernel", "n_components", "bandwidth", "beta", "noise", "ridge")
+"""Of the table of results, before error, seconds and weight."""
+
+
+def is_automatic(model: Any) -> bool:
+    """Whether there is anything to choose, or to average."""
+    if model.solver == "newton":
+        return False
+    asked = "auto" in (model.n_components, model.bandwidth) or model.kernel == "auto"
+    return bool(asked or model.mix or model.order is not None or model.n_starts not in ("auto", 1))
+
+
+def plan_of(model: Any, n: int, options: Options, bounds: Bounds | None) -> Plan:
+    """What may be tried for n samples."""
+    usual = components_of(model, n)
+    small = most = usual
+    if model.n_components == "auto":
+        small = min(usual, max(SMALLEST, round(SMALL * usual)))
+        most = min(n, LARGEST, LARGE * usual)
+    recipes = [Recipe(*path, small) for path in _paths(model)]
+    n_starts = None if model.n_starts == "auto" else int(model.n_starts)
+    return Plan(recipes, most, model.mix, n_starts, options, bounds)
+
+
+def _paths(model: Any) -> list[tuple[str, Kernel, tuple[Stage, ...]]]:
+    """Kernels and their paths, the usual one first."""
+    if isinstance(model.kernel, Kernel):
+        return [(repr(model.kernel), model.kernel, stages_of(model))]
+    end = LAST_BETA if model.beta is None else float(model.beta)
+    paths: list[tuple[str, Kernel, tuple[Stage, ...]]] = []
+    if model.kernel in ("auto", "rbf"):
+        paths.append(("rbf", RBF(), stages_of(model)))
+        if model.bandwidth == "auto":
+            smooth = default_path(
+                (SMOOTH,) * SMOOTH_STAGES, max(end, SMOOTH_END), max(10 * FIRST_BETA, end)
+            )
+            paths.append(("rbf", RBF(), smooth))
+    if model.kernel in ("auto", "poly"):
+        kernel = Poly(model.degree, model.offset) if model.kernel == "auto" else kernel_of(model)
+        paths.append(("poly", kernel, stages_of(model)))
+    return paths
+
+
+def table_of(results: Sequence[tuple[Tried, float]]) -> dict[str, NDArray[Any]]:
+    """All candidates in columns, like ``cv_results_``; NaN or "" where a setting has no meaning."""
+    rows = [{"candidate": one.name, **one.settings} for one, _ in results]
+    texts = ("candidate", "kernel")
+    table: dict[str, NDArray[Any]] = {
+        name: np.array([row.get(name, "" if name in texts else np.nan) for row in rows])
+        for name in COLUMNS
+    }
+    table["error"] = np.array([one.error for one, _ in results])
+    table["seconds"] = np.array([one.seconds for one, _ in results])
+    table["weight"] = np.array([weight for _, weight in results])
+    return table
+
+
+def sentence_of(chosen: Chosen) -> str:
+    """What was chosen, and by what."""
+    used = [(one, weight) for one, weight in chosen.results if weight]
+    names = [f"{round(100 * weight)} % {described(one)}" for one, weight in used]
+    what = names[0].partition(" % ")[2] if len(names) == 1 else " + ".join(names)
+    count = 0 if chosen.held_out is None else len(chosen.held_out.truth)
+    return f"Chosen on {count} hidden entries: {what}."
+
+
+def described(one: Tried) -> str:
+    """A candidate in a few words."""
+    count = one.settings["n_components"]
+    if one.name == "kernelized":
+        return f"kernelized ({one.settings['kernel']}, {count} points)"
+    if one.name == "low rank":
+        return f"low rank ({count})"
+    return "linear (one Gaussian)" if count == 1 else f"locally linear ({count} Gaussians)"
+
+
+@dataclass(frozen=True)
+class Learned:
+    """What a fit of KFMC leaves behind."""
+
+    X: Array  # n x v
+    objective: float
+    n_iter: int
+    stop_reason: str
+    trace: NDArray[np.void]
+    dictionary: Dictionary
+    results: dict[str, NDArray[Any]]  # of the search, in columns
+    notes: Chosen | None  # None if nothing was chosen
+
+    @classmethod
+    def plain(cls, result: Result, dictionary: Dictionary) -> Learned:
+        """Of one dictionary with given settings."""
+        return cls(
+            result.X,
+            result.objective,
+            result.n_iter,
+            result.stop_reason,
+            result.trace,
+            dictionary,
+            table_of([]),
+            None,
+        )
+
+    @classmethod
+    def chosen(cls, chosen: Chosen, record: Recorder) -> Learned:
+        """Of the automatic choice."""
+        reason = sentence_of(chosen)
+        if record.over:
+            reason = f"{record.stopped()} {reason}"
+        return cls(
+            chosen.X,
+            chosen.objective,
+            record.steps,
+            reason,
+            record.trace,
+            chosen.dictionary,
+            table_of(chosen.results),
+            chosen,
+        )
