@@ -150,9 +150,9 @@ def test_by_default_only_amounts_with_heavy_tails_are_bent():
     signed = amounts * rng.choice([-1, 1], 400)
     few = np.abs(rng.standard_normal(400))
     few[:2] = 12
-    X = np.column_stack([amounts, signed, few])
-    assert measure(X, "auto").bend.bent.tolist() == [True, False, False]
-    assert measure(X, "robust").bend.bent.tolist() == [True, True, True]
+    X = np.column_stack([amounts, signed, few, amounts + 100])
+    assert measure(X, "auto").bend.bent.tolist() == [True, False, False, False]
+    assert measure(X, "robust").bend.bent.tolist() == [True, True, True, True]
 
 
 def test_tails_are_bent_and_the_bulk_is_not():

@@ -34,7 +34,9 @@ def test_every_kind_of_record_survives_a_round_trip(stream):
             state = model.get_state()["stream"]
             assert not differences(to_state(from_state(state)), state)
             seen |= records(state)
-    assert seen == set(states._RECORDS)
+    # Streams scale by mean and standard deviation: what bends features occurs in tables only,
+    # and tests/model/test_scaling.py sends it round.
+    assert seen == set(states._RECORDS) - {"Bend"}
 
 
 def test_a_state_is_made_of_plain_parts(state):

@@ -16,6 +16,14 @@ class Bounds:
     """The least and the greatest fill of each of v features; infinite where there is no limit.
 
     Only missing entries are bounded. An observed value beyond the limits stays what it is.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from hirank.model.bounds import Bounds
+    >>> bounds = Bounds(np.array([0.0, -np.inf]), np.array([np.inf, 1.0]))
+    >>> bounds.clip(np.full((1, 2), -2.0), np.zeros((1, 2), bool)).tolist()
+    [[0.0, -2.0]]
     """
 
     lower: NDArray[np.float64]  # v

@@ -24,6 +24,8 @@ FEW, MOST_FEW = 3, 0.1
 """So many can be wild by chance even so, unless they are more than this part."""
 HEAVY = 2.5
 """Standard over robust standard deviation from which amounts are bent (docs/notes/scaling.md)."""
+NEAR = 3.0
+"""Robust standard deviations from 0 to the median up to which values from 0 on are amounts."""
 CUT = 3.0
 """Robust standard deviations beyond which tails don't count in mean and standard deviation."""
 LARGEST = 1e150
@@ -80,8 +82,8 @@ class Scaling:
 
         - ``"standard"``: mean 0 and standard deviation 1.
         - ``"auto"`` or True: the same, but wild values (see :meth:`believable`) don't count, and
-          amounts (values from 0 on) with heavy tails are bent: in mean and standard deviation, what
-          is beyond 3 robust standard deviations counts for 3, and tails are compressed.
+          amounts (values from 0 on, many of them near 0) with heavy tails are bent: in mean and
+          standard deviation, what is beyond 3 robust ones counts for 3, and tails are compressed.
         - ``"robust"``: every feature with values beyond 8 robust standard deviations is bent.
         - False: features that vary keep their units: center 0 and spread 1.
         """
@@ -102,7 +104,8 @@ class Scaling:
         middle, unit = _robust(known)
         plain, bent = _standard(known, X.dtype, scale=True), _far(known, middle, unit)
         if scale != "robust":
-            bent &= (np.nanmin(known, axis=0) >= 0) & (plain.spread > HEAVY * unit)
+            amounts = (np.nanmin(known, axis=0) >= 0) & (middle <= NEAR * unit)
+            bent &= amounts & (plain.spread > HEAVY * unit)
         bent &= plain.varying
         if not bent.any():
             return _with_bend(plain, plain.mean, bent, known, least, most)
@@ -130,7 +133,7 @@ class Scaling:
     def forward(self, X: Array) -> Array:
         """The features that vary, n x m -> n x v, in units of their spread."""
         v = self.varying
-        with np.errstate(over="ignore" if self.bend is not None else "warn"):
+        with np.errstate(over=None if self.bend is None else "ignore"):
             scaled = (X[:, v] - self.center[v].astype(X.dtype)) / self.spread[v].astype(X.dtype)
         if self.bend is not None and self.bend.bent.any():
             bent, lower, upper = self._bent(X.dtype)
