@@ -63,6 +63,12 @@ class Tried:
     error: float
     seconds: float
     state: Any = field(repr=False)  # from which it can be fitted to everything
+    failure: str = ""
+
+
+def failed(name: str, error: Exception) -> Tried:
+    """A candidate that came to nothing."""
+    return Tried(name, {"n_components": 0}, [], np.inf, 0.0, None, str(error))
 
 
 def try_mixtures(bench: Bench) -> list[Tried]:

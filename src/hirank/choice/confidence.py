@@ -29,8 +29,8 @@ class Confidence:
         """From the hidden entries of a table with `n_features`."""
         covariates = Covariates(
             held_out.columns,
-            np.nan_to_num(held_out.spread),
-            weighted_spread(held_out.fills.T, held_out.part_weights),
+            held_out.spread,
+            weighted_spread(held_out.fills.T, held_out.weights),
         )
         residuals = held_out.fill - held_out.truth
         return cls(Calibration.learn(residuals, covariates, n_features), blend, mixture)

@@ -44,7 +44,7 @@ class InTime:
         if chosen.held_out is None or not hidden.any():
             return drift, chosen
         guess = self.combine(drift, X, observed & ~hidden, blind)
-        mine = chosen.held_out.of_first_fold(hidden)
+        mine = chosen.held_out.first(int(hidden.sum()))
         return drift, replace(chosen, held_out=replace(mine, fill=guess[hidden]))
 
     def combine(
@@ -53,7 +53,5 @@ class InTime:
         """The table, n x v, completed by both."""
         order = self.order
         completed = np.empty(X.shape)
-        completed[order] = drift.combine(
-            X[order], observed[order], self.times[order], fill[order]
-        )
+        completed[order] = drift.combine(X[order], observed[order], self.times[order], fill[order])
         return completed

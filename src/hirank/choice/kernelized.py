@@ -48,6 +48,15 @@ class Step(NamedTuple):
     X: Array  # n x v
     D: Array  # r x v
     setting: Setting
+    objective: float = np.nan
+
+
+class Member(NamedTuple):
+    """A dictionary fitted to everything."""
+
+    X: Array  # n x v
+    rows: Dictionary
+    objective: float
 
 
 @dataclass(frozen=True)
@@ -119,31 +128,31 @@ class Kernelized:
             best = larger
         return done
 
-    def fit(self, walks: Walks, fold: int) -> tuple[Array, Dictionary]:
-        """The last stage once more with everything: fills, n x v, and the model."""
+    def fit(self, walks: Walks, fold: int) -> Member:
+        """The last stage once more with everything."""
         bench, end = self.bench, walks.first + walks.best
         if bench.record.over:
             return self.as_tried(walks, fold)
         step = walks.steps[walks.best][fold]
         X = np.where(bench.observed, bench.X, step.X)
-        walked = self._walk(bench.observed, walks.recipe, X, step.D, range(end, end + 1))
-        return walked[-1].X, self._rows(walks, walked[-1].D, fold)
+        last = self._walk(bench.observed, walks.recipe, X, step.D, range(end, end + 1))[-1]
+        return Member(last.X, self._rows(walks, last.D, fold), last.objective)
 
-    def as_tried(self, walks: Walks, fold: int) -> tuple[Array, Dictionary]:
-        """The same as a fold left it, without what was hidden."""
+    def as_tried(self, walks: Walks, fold: int) -> Member:
+        """As a fold left it, without what was hidden."""
         step = walks.steps[walks.best][fold]
         X = np.where(self.bench.observed, self.bench.X, step.X)
-        return X, self._rows(walks, step.D, fold)
+        return Member(X, self._rows(walks, step.D, fold), step.objective)
 
-    def another(self, walks: Walks, start: Array) -> tuple[Array, Dictionary]:
+    def another(self, walks: Walks, start: Array) -> Member:
         """A fit with everything from other points: the path up to where it is known to end."""
         bench, recipe = self.bench, walks.recipe
         end = walks.first + walks.best
         X = np.where(bench.observed, bench.X, start)
         D = self._points(X, bench.observed, recipe.n_components, chance=True)
         walked = self._walk(bench.observed, recipe, X, D, range(end + 1))
-        settings = [step.setting for step in walked]
-        return walked[-1].X, _dictionary(recipe, walked[-1].D, settings, self.bounds)
+        rows = _dictionary(recipe, walked[-1].D, [step.setting for step in walked], self.bounds)
+        return Member(walked[-1].X, rows, walked[-1].objective)
 
     def _rows(self, walks: Walks, D: Array, fold: int) -> Dictionary:
         """A dictionary with the settings of all stages that lead to where it was learned."""
@@ -263,9 +272,16 @@ class Kernelized:
             between=between,
             record=self.bench.record,
         )
-        if len(steps) < len(result.settings):  # ended on the way
-            steps.append(Step(result.X, result.D, result.settings[-1]))
-        return steps
+        if len(steps) == len(result.settings):
+            steps.pop()
+        return [*steps, Step(result.X, result.D, result.settings[-1], result.objective)]
+
+
+def unlearned(recipe: Recipe, X: Array, bounds: Bounds | None) -> Member:
+    """Rows of a completed table, n x v, as a dictionary, if none was learned."""
+    D = X[: recipe.n_components].copy()
+    setting = settle(recipe.stages[0], recipe.kernel, X, D)
+    return Member(X, _dictionary(recipe, D, [setting], bounds), np.nan)
 
 
 def _dictionary(

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, fields
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,13 +12,14 @@ from hirank.choice.blend import Blend, weigh
 from hirank.choice.candidates import (
     Bench,
     Tried,
+    failed,
     fit_factors,
     fit_mixtures,
     try_factors,
     try_mixtures,
 )
 from hirank.choice.folds import folds
-from hirank.choice.kernelized import Kernelized, Recipe, Walks, tried
+from hirank.choice.kernelized import Kernelized, Member, Recipe, Walks, tried, unlearned
 from hirank.kernels import Array
 from hirank.model.bounds import Bounds, clipped
 from hirank.model.start import soft_impute
@@ -26,12 +27,16 @@ from hirank.model.workers import Workers
 from hirank.solvers.fitted import Dictionary, RowModel
 from hirank.solvers.loop import Options
 from hirank.solvers.mixture import Mixture
+from hirank.solvers.mixture_fit import NOISE, Learner, independent
 from hirank.solvers.record import Recorder
+from hirank.warn import warn_user
 
 FEW_POINTS = 120
 """Points up to which a further start costs little."""
 STARTS, STARTS_IF_LARGE = 4, 2
 """Dictionaries that are averaged, if that is not given."""
+FAILURES = (np.linalg.LinAlgError, FloatingPointError)
+"""What a candidate may end in; another one may still do."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +46,7 @@ class Plan:
     recipes: Sequence[Recipe]  # of the smallest size; the first is the usual one
     most_components: int  # to which dictionaries may grow
     mix: bool  # whether other models than dictionaries take part
-    n_starts: int | None  # dictionaries to average; None: as many as is worth it
+    n_starts: int | None  # models of a kind to average; None: as many as is worth it
     options: Options
     bounds: Bounds | None = None
 
@@ -54,11 +59,15 @@ class HeldOut:
     columns: NDArray[np.intp]
     truth: Array
     fill: Array
-    fills: Array  # h x p; of the parts
-    part_weights: NDArray[np.float64]  # p
-    linear: Array  # of the best linear candidate
-    spread: Array  # standard deviations that the mixture gives them; NaN without one
-    known: NDArray[np.int_]  # entries that their samples had left
+    fills: Array  # h x c; of the candidates with weight
+    linear: Array  # of the best linear candidate; NaN without one
+    spread: Array  # standard deviations that the mixture gives them; 0 without one
+    weights: NDArray[np.float64]  # c
+
+    def first(self, h: int) -> HeldOut:
+        """Only the first entries."""
+        cut = {f.name: getattr(self, f.name)[:h] for f in fields(self) if f.name != "weights"}
+        return HeldOut(**cut, weights=self.weights)
 
 
 @dataclass(frozen=True)
@@ -69,9 +78,10 @@ class Chosen:
     blend: Blend
     dictionary: Dictionary
     mixture: Mixture | None
+    objective: float  # of the dictionary
     results: list[tuple[Tried, float]]  # all candidates with their weights
     held_out: HeldOut | None
-    first_fold: tuple[NDArray[np.bool_], Array] | None = field(repr=False)
+    first_fold: tuple[NDArray[np.bool_], Array] = field(repr=False)
     """The entries hidden in the first fold, and the table as completed without them, n x v."""
 
 
@@ -89,33 +99,73 @@ def search(
     `hidden` are sets of entries to judge by, if not the usual ones.
     """
     X = np.where(observed, X, 0)
-    sets = folds(observed, rng) if hidden is None else hidden
-    bench = Bench(X, observed, sets, workers, record)
+    bench = Bench(X, observed, hidden or folds(observed, rng), workers, record)
+    if not bench.folds:
+        warn_user(
+            f"Only {int(observed.sum())} entries are observed, too few to choose a model by: a "
+            "cautious linear one was taken. Treat its fills as guesses."
+        )
+        return _unjudged(bench, plan)
     others = _others(bench, plan)
-    start = min(others, key=lambda one: one.error, default=None)
-    starts = [soft_impute(X, seen) for seen in bench.seen()] if start is None else start.fills
-    starts = [clipped(plan.bounds, F, o) for F, o in zip(starts, bench.seen(), strict=True)]
-    kernelized = Kernelized(bench, starts, plan.options, plan.bounds, rng)
-    rival = np.inf if start is None else start.error
-    walks = kernelized.search(plan.recipes, plan.most_components, rival)
-    candidates = [*_finalists(others), tried(walks[-1], bench)]
-    fills = np.stack([bench.hidden(one.fills) for one in candidates], axis=1)
-    weights = weigh(fills, bench.truth)
-    X_filled, blend, dictionary, mixture = _fit(
-        bench, plan, kernelized, walks[-1], candidates, weights
-    )
+    working = [one for one in others if np.isfinite(one.error)]
+    start = min(working, key=lambda one: one.error, default=None)
+    kernelized = Kernelized(bench, _starts(bench, plan, start), plan.options, plan.bounds, rng)
+    try:
+        rival = np.inf if start is None else start.error
+        walks = kernelized.search(plan.recipes, plan.most_components, rival)
+    except FAILURES as error:
+        walks = []
+        others.append(failed("kernelized", error))
+    if start is None and not walks:
+        reasons = "; ".join(f"{one.name}: {one.failure}" for one in others)
+        warn_user(
+            f"No model could be fitted ({reasons}), so column means were filled in. Check the "
+            "table for extreme values, or use scale='robust'."
+        )
+        return _unjudged(bench, plan, others)
+    candidates = [*_finalists(working), *(tried(one, bench) for one in walks[-1:])]
+    weights = weigh(np.stack([bench.hidden(one.fills) for one in candidates], axis=1), bench.truth)
+    filled, blend, member, mixture = _fit(bench, plan, kernelized, walks, candidates, weights)
     rejected = [one for one in others if not any(one is c for c in candidates)]
     rejected += [tried(one, bench) for one in walks[:-1]]
-    results = [*((one, 0.0) for one in rejected), *zip(candidates, weights.tolist(), strict=True)]
-    held_out = _held_out(bench, candidates, weights, others)
     first = np.tensordot(weights, np.stack([one.fills[0] for one in candidates]), axes=1)
-    return Chosen(X_filled, blend, dictionary, mixture, results, held_out, (bench.folds[0], first))
+    return Chosen(
+        X=filled,
+        blend=blend,
+        dictionary=member.rows,
+        mixture=mixture,
+        objective=member.objective,
+        results=[
+            *((one, 0.0) for one in rejected),
+            *zip(candidates, weights.tolist(), strict=True),
+        ],
+        held_out=_held_out(bench, candidates, weights),
+        first_fold=(bench.folds[0], first),
+    )
 
 
 def _others(bench: Bench, plan: Plan) -> list[Tried]:
-    if not plan.mix:
-        return []
-    return [*try_mixtures(bench), *([] if bench.record.late else try_factors(bench))]
+    """Candidates that are no dictionaries."""
+    kinds: list[tuple[str, Callable[[Bench], list[Tried]]]] = [
+        ("linear", try_mixtures),
+        ("low rank", try_factors),
+    ]
+    found: list[Tried] = []
+    for name, attempt in kinds if plan.mix else []:
+        if found and bench.record.late:
+            break
+        try:
+            found += attempt(bench)
+        except FAILURES as error:
+            found.append(failed(name, error))
+    return found
+
+
+def _starts(bench: Bench, plan: Plan, best: Tried | None) -> list[Array]:
+    """Where dictionaries start, one table per fold."""
+    seen = bench.seen()
+    fills = [soft_impute(bench.X, o) for o in seen] if best is None else best.fills
+    return [clipped(plan.bounds, fill, o) for fill, o in zip(fills, seen, strict=True)]
 
 
 def _finalists(others: list[Tried]) -> list[Tried]:
@@ -124,62 +174,49 @@ def _finalists(others: list[Tried]) -> list[Tried]:
     return [min((o for o in others if o.name == name), key=lambda o: o.error) for name in names]
 
 
-def _fit(
-    bench: Bench,
-    plan: Plan,
-    kernelized: Kernelized,
-    walks: Walks,
-    candidates: list[Tried],
-    weights: NDArray[np.float64],
-) -> tuple[Array, Blend, Dictionary, Mixture | None]:
-    """Fit what has weight to everything, and put it together."""
-    parts: list[RowModel] = []
-    fills: list[Array] = []
-    shares: list[float] = []
-    kinds: list[str] = []
-    mixture: Mixture | None = None
-    X, observed = bench.X, bench.observed
-    for one, weight in zip(candidates[:-1], weights, strict=False):
-        if not weight and one is not _spreading(candidates):
-            continue
-        fitted: list[tuple[Array, RowModel]] = (
-            [fit_factors(bench, one)]
-            if one.name == "low rank"
-            else [*fit_mixtures(bench, one, plan.n_starts or STARTS if weight else 1)]
-        )
-        if one is _spreading(candidates):
-            assert isinstance(fitted[0][1], Mixture)
-            mixture = fitted[0][1]
-        if weight:
-            kinds += [one.name] * len(fitted)
-            fills += [clipped(plan.bounds, fill, observed) for fill, _ in fitted]
-            parts += [rows for _, rows in fitted]
-            shares += [float(weight) / len(fitted)] * len(fitted)
-    members = _members(bench, plan, kernelized, walks, float(weights[-1]), fills, shares)
-    if weights[-1]:
-        fills += [fill for fill, _ in members]
-        parts += [rows for _, rows in members]
-        shares += [float(weights[-1]) / len(members)] * len(members)
-        kinds += [candidates[-1].name] * len(members)
-    blend = Blend(tuple(parts), np.array(shares), tuple(kinds), plan.bounds)
-    return blend.mean(fills, X, observed), blend, members[0][1], mixture
-
-
 def _spreading(candidates: list[Tried]) -> Tried | None:
     """The candidate whose spreads are taken: the better of the Gaussian ones."""
     gaussian = [one for one in candidates if one.name in ("linear", "locally linear")]
     return min(gaussian, key=lambda one: one.error, default=None)
 
 
-def _members(
+def _fit(
     bench: Bench,
     plan: Plan,
     kernelized: Kernelized,
-    walks: Walks,
-    weight: float,
-    fills: list[Array],
-    shares: list[float],
-) -> list[tuple[Array, Dictionary]]:
+    walks: list[Walks],
+    candidates: list[Tried],
+    weights: NDArray[np.float64],
+) -> tuple[Array, Blend, Member, Mixture | None]:
+    """Fit what has weight to everything, and put it together."""
+    fitted: list[tuple[str, float, Array, RowModel]] = []
+    mixture: Mixture | None = None
+    member: Member | None = None
+    for one, weight in zip(candidates, weights.tolist(), strict=True):
+        same: list[tuple[Array, RowModel]] = []
+        if one.name == "kernelized":
+            members = _members(bench, plan, kernelized, walks[-1], weight)
+            member = members[0]
+            same = [(other.X, other.rows) for other in members]
+        elif one.name == "low rank":
+            same = [fit_factors(bench, one)] if weight else []
+        elif weight or one is _spreading(candidates):
+            mixtures = fit_mixtures(bench, one, plan.n_starts or STARTS if weight else 1)
+            same = [*mixtures]
+            if one is _spreading(candidates):
+                mixture = mixtures[0][1]
+        if weight:
+            fitted += [(one.name, weight / len(same), *pair) for pair in same]
+    kinds, shares, fills, parts = zip(*fitted, strict=True)
+    blend = Blend(parts, np.array(shares), kinds, plan.bounds)
+    within = [clipped(plan.bounds, fill, bench.observed) for fill in fills]
+    filled = blend.mean(within, bench.X, bench.observed)
+    return filled, blend, member or unlearned(plan.recipes[0], filled, plan.bounds), mixture
+
+
+def _members(
+    bench: Bench, plan: Plan, kernelized: Kernelized, walks: Walks, weight: float
+) -> list[Member]:
     """Dictionaries fitted to everything, as many as are wanted."""
     if not weight:
         # Nobody fills in by it, but it may still be asked for coordinates.
@@ -188,44 +225,54 @@ def _members(
     wanted = plan.n_starts or (STARTS_IF_LARGE if large else STARTS)
     members = [kernelized.fit(walks, fold) for fold in range(min(wanted, len(bench.folds)))]
     while len(members) < wanted and not bench.record.late:
-        members.append(kernelized.another(walks, members[0][0]))
+        members.append(kernelized.another(walks, members[0].X))
     return members
 
 
-def _held_out(
-    bench: Bench, candidates: list[Tried], weights: NDArray[np.float64], others: list[Tried]
-) -> HeldOut:
+def _held_out(bench: Bench, candidates: list[Tried], weights: NDArray[np.float64]) -> HeldOut:
     rows, columns = np.concatenate([np.argwhere(hidden) for hidden in bench.folds]).T
-    known = np.concatenate(
-        [
-            seen.sum(axis=1)[np.nonzero(h)[0]]
-            for seen, h in zip(bench.seen(), bench.folds, strict=True)
-        ]
-    )
-    used = weights > 0
     fills = np.stack([bench.hidden(one.fills) for one in candidates], axis=1)
-    linear = min(
-        (one for one in others if one.name in ("linear", "low rank")),
-        key=lambda one: one.error,
-        default=None,
-    )
+    straight = [one for one in candidates if one.name in ("linear", "low rank")]
+    linear = min(straight, key=lambda one: one.error, default=None)
     gaussian = _spreading(candidates)
-    spread = np.full(len(rows), np.nan)
+    spread = np.zeros(len(rows))
     if gaussian is not None:
-        spreads = [
-            level.mixture.conditional(bench.X, seen)[1]
-            for level, seen in zip(gaussian.state, bench.seen(), strict=True)
-        ]
-        spread = bench.hidden(spreads)
+        levels = zip(gaussian.state, bench.seen(), strict=True)
+        spread = bench.hidden([one.mixture.conditional(bench.X, o)[1] for one, o in levels])
     return HeldOut(
-        rows,
-        columns,
-        bench.truth,
-        fills @ weights,
-        fills[:, used],
-        weights[used],
-        np.full(len(rows), np.nan) if linear is None else bench.hidden(linear.fills),
-        spread,
-        known,
+        rows=rows,
+        columns=columns,
+        truth=bench.truth,
+        fill=fills @ weights,
+        fills=fills[:, weights > 0],
+        linear=np.full(len(rows), np.nan) if linear is None else bench.hidden(linear.fills),
+        spread=spread,
+        weights=weights[weights > 0],
     )
 
+
+def _unjudged(bench: Bench, plan: Plan, failures: Sequence[Tried] = ()) -> Chosen:
+    """One Gaussian, taken without a trial: for tables too small, or too wild, for more.
+
+    After failures its features have nothing to do with each other, so that it fills in means.
+    """
+    mixture = independent(bench.X, bench.observed)
+    if not failures:
+        learner = Learner(bench.X, bench.observed, bench.workers, bench.record)
+        mixture = learner.settle(mixture, NOISE[0]).mixture
+    blend = Blend((mixture,), np.ones(1), ("linear",), plan.bounds)
+    filled = blend.complete(bench.X, bench.observed)
+    member = unlearned(plan.recipes[0], filled, plan.bounds)
+    nothing = np.zeros(bench.observed.shape, bool)
+    settings = {"n_components": 1, "noise": NOISE[0]}
+    taken = Tried("linear", settings, [], np.nan, bench.record.seconds, None)
+    return Chosen(
+        X=filled,
+        blend=blend,
+        dictionary=member.rows,
+        mixture=mixture,
+        objective=member.objective,
+        results=[*((one, 0.0) for one in failures), (taken, 1.0)],
+        held_out=None,
+        first_fold=(nothing, filled),
+    )

@@ -80,6 +80,7 @@ def table_of(results: Sequence[tuple[Tried, float]]) -> dict[str, NDArray[Any]]:
     table["error"] = np.array([one.error for one, _ in results])
     table["seconds"] = np.array([one.seconds for one, _ in results])
     table["weight"] = np.array([weight for _, weight in results])
+    table["failure"] = np.array([one.failure for one, _ in results], dtype=object)
     return table
 
 
@@ -88,8 +89,9 @@ def sentence_of(chosen: Chosen) -> str:
     used = [(one, weight) for one, weight in chosen.results if weight]
     names = [f"{round(100 * weight)} % {described(one)}" for one, weight in used]
     what = names[0].partition(" % ")[2] if len(names) == 1 else " + ".join(names)
-    count = 0 if chosen.held_out is None else len(chosen.held_out.truth)
-    return f"Chosen on {count} hidden entries: {what}."
+    if chosen.held_out is None:
+        return f"Taken without a trial: {what}."
+    return f"Chosen on {len(chosen.held_out.truth)} hidden entries: {what}."
 
 
 def described(one: Tried) -> str:

@@ -80,7 +80,7 @@ def warn_violations(
     bounds: Bounds, X: Array, observed: NDArray[np.bool_], names: NDArray[np.object_] | None
 ) -> None:
     """Tell of observed values of X, n x m, beyond the limits: they stay what they are."""
-    beyond = observed & ((X < bounds.lower) | (X > bounds.upper))
+    beyond = observed & ((bounds.lower > X) | (bounds.upper < X))
     if beyond.any():
         columns = np.flatnonzero(beyond.any(axis=0))
         warn_user(
@@ -103,7 +103,7 @@ def whole_features(
     if value is True:
         return np.ones(m, bool)
     if isinstance(value, str) and value == "auto":
-        return np.asarray(((X == np.round(X)) | ~observed).all(axis=0))
+        return np.asarray(((np.round(X) == X) | ~observed).all(axis=0))
     if isinstance(value, str) or not isinstance(value, Iterable):
         raise ValueError(
             f"integers must be 'auto', True, False or a list of columns; got {value!r}."

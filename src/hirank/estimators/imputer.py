@@ -234,9 +234,7 @@ class Imputer(CallbackSupportMixin, OneToOneFeatureMixin, TransformerMixin, Base
         self.__dict__ = {k: v for k, v in vars(self).items() if k not in gone} | vars(fitted)
         return table, observed, np.where(seen, kept, filled.astype(kept.dtype))
 
-    def _prepare(
-        self, table: Array, observed: NDArray[np.bool_], used: NDArray[np.bool_]
-    ) -> None:
+    def _prepare(self, table: Array, observed: NDArray[np.bool_], used: NDArray[np.bool_]) -> None:
         """See what else the table, n x n_features_in_, tells; `used` are the rows to learn from."""
 
     def _finish(

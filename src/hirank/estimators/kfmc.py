@@ -33,7 +33,7 @@ from hirank.estimators.parameters import (
     kernel_of,
     stages_of,
 )
-from hirank.estimators.summary import Summary, summarize
+from hirank.estimators.summary import THIN, Summary, summarize
 from hirank.kernels import Array, Kernel
 from hirank.model.bounds import Bounds, clipped
 from hirank.model.scaling import Scaling
@@ -275,9 +275,7 @@ class KFMC(Imputer):
     def _most_steps(self) -> int:
         return (len(stages_of(self)) + 1) * self.max_iter * (10 if is_automatic(self) else 1)
 
-    def _prepare(
-        self, table: Array, observed: NDArray[np.bool_], used: NDArray[np.bool_]
-    ) -> None:
+    def _prepare(self, table: Array, observed: NDArray[np.bool_], used: NDArray[np.bool_]) -> None:
         self._began = perf_counter()
         names = getattr(self, "feature_names_in_", None)
         limits = bounds_of(self.bounds, names, table.shape[1])
@@ -287,6 +285,7 @@ class KFMC(Imputer):
             kept = self.has_values_
             self._limits = Bounds(limits.lower[kept], limits.upper[kept])
             self._scaled_limits = self._limits.scaled(self._scaling)
+        self._thin = int((observed[used].sum(axis=1) <= THIN).sum()) if table.shape[1] > THIN else 0
         self._whole = whole_features(self.integers, table, observed, names)
         times = times_of(self.order, table, observed, names)
         self._times = None if times is None else times[used]
@@ -369,7 +368,12 @@ class KFMC(Imputer):
         table, observed = self._checked(X, reset=False)
         kept, seen = table[:, self.has_values_], observed[:, self.has_values_]
         scaled = self._scaling.forward(np.where(seen, kept, 0).astype(np.float64))
-        return table, observed, scaled, seen[:, self._scaling.varying] & self._scaling.believable(kept)
+        return (
+            table,
+            observed,
+            scaled,
+            seen[:, self._scaling.varying] & self._scaling.believable(kept),
+        )
 
     def _sure(self) -> Confidence:
         if self._confidence is None:

@@ -91,7 +91,7 @@ def grow(
     better.
     """
     first = learners[0]
-    mixtures = [_independent(one.X, one.observed) for one in learners]
+    mixtures = [independent(one.X, one.observed) for one in learners]
     best: list[Level] = []
     lowest = np.inf
     for noise in NOISE:
@@ -142,7 +142,7 @@ def split(mixture: Mixture, n: int, most: int) -> Mixture:
     return Mixture(np.array(weights), np.array(means), np.array(covariances))
 
 
-def _independent(X: Array, observed: NDArray[np.bool_]) -> Mixture:
+def independent(X: Array, observed: NDArray[np.bool_]) -> Mixture:
     """One Gaussian whose features have nothing to do with each other."""
     known = np.where(observed, X, np.nan)
     variances = np.nanvar(known, axis=0) + FLOOR
