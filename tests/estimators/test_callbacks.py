@@ -1,8 +1,9 @@
 """scikit-learn's callbacks, where it has them."""
 
 import pytest
+from plain import plain
 
-from hirank import KFMC, OnlineKFMC
+from hirank import OnlineKFMC
 
 callback = pytest.importorskip("sklearn.callback", reason="needs scikit-learn 1.9 or later")
 
@@ -33,7 +34,7 @@ class Recorder:
 @pytest.mark.parametrize("method", ["fit", "fit_transform"])
 def test_every_step_is_a_task(curved, method):
     recorder = Recorder()
-    model = KFMC(20, max_iter=3, random_state=0).set_callbacks(recorder)
+    model = plain(20, max_iter=3, random_state=0).set_callbacks(recorder)
     getattr(model, method)(curved.holes)
     assert recorder.steps == model.n_iter_ >= 21
     assert recorder.events[:3] == ["setup", "begin fit", "begin step"]
@@ -41,7 +42,7 @@ def test_every_step_is_a_task(curved, method):
 
 
 def test_a_callback_can_stop_the_fit(curved):
-    model = KFMC(20, random_state=0).set_callbacks(Recorder(stop_at=5)).fit(curved.holes)
+    model = plain(20, random_state=0).set_callbacks(Recorder(stop_at=5)).fit(curved.holes)
     assert model.n_iter_ == 5
     assert model.stop_reason_ == "Stopped by the callback at step 5."
 
@@ -65,6 +66,6 @@ def test_every_pass_of_the_paper_is_a_task_and_the_last_may_come_early(stream):
 
 def test_the_progress_bar_of_scikit_learn_works(curved, capsys):
     pytest.importorskip("rich")
-    model = KFMC(20, max_iter=3, random_state=0).set_callbacks(callback.ProgressBar())
+    model = plain(20, max_iter=3, random_state=0).set_callbacks(callback.ProgressBar())
     model.fit(curved.holes)
     assert "KFMC" in capsys.readouterr().out

@@ -5,8 +5,10 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from hirank import KFMC, OnlineKFMC
 
+KERNELS, SOLVERS = ("rbf", "poly"), ("lbfgs", "newton")
 ESTIMATORS = [
-    *(KFMC(kernel=k, solver=s) for k in ("rbf", "poly") for s in ("lbfgs", "newton")),
+    KFMC(),
+    *(KFMC(kernel=k, bandwidth="path", mix=False, solver=s) for k in KERNELS for s in SOLVERS),
     *(OnlineKFMC(kernel=k, mode=m) for k in ("rbf", "poly") for m in ("window", "paper")),
 ]
 
@@ -14,6 +16,7 @@ ESTIMATORS = [
 # The array API check needs an environment variable that must be set before SciPy is imported;
 # scikit-learn skips it, and says so in a warning.
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
+@pytest.mark.filterwarnings("ignore:Only [0-9]+ entries are observed:UserWarning")
 @parametrize_with_checks(ESTIMATORS)
 def test_scikit_learn(estimator, check):
     check(estimator)

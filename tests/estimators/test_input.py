@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from plain import plain
 
 from hirank import KFMC
 
@@ -26,10 +27,10 @@ def test_a_sample_without_any_value_gets_the_means_and_one_warning(holes):
 
 
 def test_such_a_sample_does_not_influence_the_others(holes):
-    plain = KFMC(30, **QUICK).fit_transform(holes)
+    without = plain(30, max_iter=10).fit_transform(holes)
     with pytest.warns(UserWarning, match="no observed entry"):
-        more = KFMC(30, **QUICK).fit_transform(np.vstack([holes, np.full((1, 12), np.nan)]))
-    np.testing.assert_array_equal(more[:-1], plain)
+        more = plain(30, max_iter=10).fit_transform(np.vstack([holes, np.full((1, 12), np.nan)]))
+    np.testing.assert_array_equal(more[:-1], without)
 
 
 def test_a_feature_without_any_value_is_dropped_or_kept(holes):
@@ -63,8 +64,8 @@ def test_frames_in_frames_out(holes, output):
     model = KFMC(add_indicator=True, **QUICK).set_output(transform=output)
     out = model.fit_transform(frame)
     assert list(out.columns) == list(model.get_feature_names_out())
-    plain = KFMC(add_indicator=True, **QUICK).fit_transform(holes)
-    np.testing.assert_array_equal(out.to_numpy(), plain)
+    array = KFMC(add_indicator=True, **QUICK).fit_transform(holes)
+    np.testing.assert_array_equal(out.to_numpy(), array)
     assert list(model.transform(frame).columns) == list(out.columns)
 
 
@@ -172,14 +173,14 @@ def test_huge_and_tiny_numbers(holes):
 
 def test_overflow_in_the_polynomial_kernel_is_explained(holes):
     X = (holes * 1e30).astype(np.float32)
-    assert np.isfinite(KFMC(kernel="poly", degree=4, **QUICK).fit_transform(X)).all()
+    assert np.isfinite(plain(kernel="poly", degree=4).fit_transform(X)).all()
     with pytest.raises(ValueError, match=r"overflow float64.*scale=True"):
-        KFMC(kernel="poly", degree=12, scale=False).fit(X)
+        plain(kernel="poly", degree=12, scale=False).fit(X)
 
 
 def test_large_values_of_the_kernel_do_not_stop_the_solver(holes):
     """Gradients beyond single precision must not spoil the curvature's single precision."""
-    model = KFMC(kernel="poly", degree=3, offset=0.0, scale=False, max_iter=20, random_state=0)
+    model = plain(kernel="poly", degree=3, offset=0.0, scale=False, max_iter=20)
     model.fit(1e8 * holes)
     first = model.trace_["objective"][model.trace_["stage"] == 0]
     assert first[-1] < 0.8 * first[0]
@@ -191,9 +192,16 @@ def test_large_values_of_the_kernel_do_not_stop_the_solver(holes):
         ({"n_components": 0}, "n_components.*whole number of at least 1"),
         ({"n_components": "many"}, "n_components.*whole number"),
         ({"n_components": 2.5}, "n_components.*whole number"),
-        ({"kernel": "linear"}, "kernel.*'poly', 'rbf'; got 'linear'"),
+        ({"kernel": "linear"}, "kernel.*'auto', 'poly', 'rbf'; got 'linear'"),
         ({"bandwidth": -1}, "bandwidth.*above 0"),
-        ({"bandwidth": "auto"}, "bandwidth.*'path'"),
+        ({"bandwidth": "wide"}, "bandwidth.*'auto' or 'path'"),
+        ({"mix": "some"}, "mix must be True or False"),
+        ({"n_starts": 0}, "n_starts.*whole number"),
+        ({"max_time": 0}, "max_time.*above 0"),
+        ({"max_gap": 3}, "max_gap needs ordered rows"),
+        ({"order": "time", "max_gap": 0}, "max_gap"),
+        ({"solver": "newton", "max_time": 3}, "need solver='lbfgs'"),
+        ({"scale": "log"}, "scale.*'auto', 'robust', 'standard'"),
         ({"kernel": "poly", "degree": 0}, "degree"),
         ({"kernel": "poly", "offset": -1}, "offset"),
         ({"alpha": -1}, "alpha.*at least 0"),

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
+from plain import QUICK, plain
 from sklearn.base import clone
 from sklearn.ensemble import RandomForestRegressor
 from sklearn.model_selection import GridSearchCV
@@ -15,12 +16,10 @@ from hirank import KFMC
 from hirank.kernels import RBF, Poly
 from hirank.metrics import missing_relative_error
 
-QUICK = {"max_iter": 30, "random_state": 0}
-
 
 @pytest.fixture(scope="module")
 def fitted(curved):
-    return KFMC(40, **QUICK).fit(curved.holes[:80])
+    return plain(40).fit(curved.holes[:80])
 
 
 def test_it_fills_curved_data_far_better_than_the_mean(curved):
@@ -35,7 +34,7 @@ def test_it_fills_curved_data_far_better_than_the_mean(curved):
 @pytest.mark.parametrize("solver", ["lbfgs", "newton"])
 def test_observed_entries_come_back_bit_for_bit(curved, dtype, kernel, solver):
     X = curved.holes.astype(dtype)
-    model = KFMC(30, kernel=kernel, solver=solver, **QUICK)
+    model = plain(30, kernel=kernel, solver=solver)
     for filled in (model.fit_transform(X), model.transform(X)):
         assert filled.dtype == dtype
         assert np.isfinite(filled).all()
@@ -59,7 +58,7 @@ def test_whatever_the_table_observed_entries_stay_and_fills_are_finite(X, observ
 
 def test_the_table_of_the_user_is_not_touched(curved):
     X = curved.holes.copy()
-    model = KFMC(30, **QUICK)
+    model = plain(30)
     for result in (model.fit_transform(X), model.transform(X)):
         assert not np.shares_memory(result, X)
         np.testing.assert_array_equal(X, curved.holes)
@@ -90,19 +89,19 @@ def test_a_pickled_model_gives_the_same_bits(curved, fitted):
 
 
 def test_a_clone_with_the_same_seed_gives_the_same_result(curved):
-    model = KFMC(30, **QUICK)
+    model = plain(30)
     assert (model.fit_transform(curved.holes) == clone(model).fit_transform(curved.holes)).all()
 
 
 def test_scaling_of_features_does_not_matter(curved):
     units = np.geomspace(1e-6, 1e6, 12)
-    plain = KFMC(30, **QUICK).fit_transform(curved.holes)
-    scaled = KFMC(30, **QUICK).fit_transform(curved.holes * units + 5 * units) / units - 5
-    np.testing.assert_allclose(scaled, plain, atol=0.02)
+    usual = plain(30).fit_transform(curved.holes)
+    scaled = plain(30).fit_transform(curved.holes * units + 5 * units) / units - 5
+    np.testing.assert_allclose(scaled, usual, atol=0.02)
 
 
 def test_fitted_attributes(curved):
-    model = KFMC(30, **QUICK).fit(curved.holes)
+    model = plain(30).fit(curved.holes)
     assert model.n_components_ == 30
     assert model.dictionary_.shape == (30, 12)
     # The dictionary is in the units of the data and as large as they are.
@@ -116,7 +115,7 @@ def test_fitted_attributes(curved):
 
 def test_every_parameter_reaches_the_solver(curved):
     """Each of them, changed alone, changes the result."""
-    base = KFMC(33, kernel="poly", **QUICK).fit_transform(curved.holes)
+    base = plain(33, kernel="poly").fit_transform(curved.holes)
     for change in (
         {"n_components": 20},
         {"kernel": "rbf"},
@@ -131,16 +130,16 @@ def test_every_parameter_reaches_the_solver(curved):
         {"tol": 0.5},
         {"random_state": 1},
     ):
-        model = clone(KFMC(33, kernel="poly", **QUICK)).set_params(**change)
+        model = clone(plain(33, kernel="poly")).set_params(**change)
         assert (model.fit_transform(curved.holes) != base).any(), change
-    one, two = (KFMC(30, bandwidth=b, **QUICK).fit_transform(curved.holes) for b in ("path", 2.0))
+    one, two = (plain(30, bandwidth=b).fit_transform(curved.holes) for b in ("path", 2.0))
     assert (one != two).any()
 
 
 def test_a_number_as_bandwidth_stays_along_the_path(curved):
-    model = KFMC(30, bandwidth=2.0, **QUICK).fit(curved.holes)
+    model = plain(30, bandwidth=2.0).fit(curved.holes)
     assert len(np.unique(model.trace_["stage"])) > 1
-    given = KFMC(30, kernel=RBF(3.0), **QUICK).fit(curved.holes)
+    given = plain(30, kernel=RBF(3.0)).fit(curved.holes)
     assert given.kernel_ == RBF(3.0)
 
 
@@ -154,11 +153,11 @@ def test_auto_takes_more_components_for_more_samples():
 
 
 def test_verbose_reports_to_standard_error(curved, capsys):
-    KFMC(20, max_iter=2, verbose=1, random_state=0).fit(curved.holes)
+    plain(20, max_iter=2, verbose=1, random_state=0).fit(curved.holes)
     out, err = capsys.readouterr()
     assert out == ""
     assert err.startswith("[KFMC] stage 1, step 1: objective ")
-    model = KFMC(20, max_iter=2, verbose=2, random_state=0).fit(curved.holes)
+    model = plain(20, max_iter=2, verbose=2, random_state=0).fit(curved.holes)
     assert err.count("\n") == len(np.unique(model.trace_["stage"]))
     assert capsys.readouterr().err.count("\n") == model.n_iter_
 

@@ -20,6 +20,8 @@ from hirank.solvers.mixture_fit import Learner, Level, affordable, grow
 from hirank.solvers.record import Recorder
 from hirank.solvers.subspace import Subspace
 
+FAILURES = (np.linalg.LinAlgError, FloatingPointError, ValueError)
+"""What a candidate may end in, its input being what it is; another one may still do."""
 REFIT_STEPS = 12
 FINAL_STEPS, FINAL_TOL = 200, 1e-4
 """Of the factorization, once its rank and ridge are known."""

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hirank.choice.candidates import Bench, Tried
+from hirank.choice.candidates import FAILURES, Bench, Tried
 from hirank.kernels import Array, Kernel
 from hirank.model.bounds import Bounds
 from hirank.solvers.fitted import Dictionary
@@ -107,11 +107,18 @@ class Kernelized:
         """
         record = self.bench.record
         stages = PROBE if len(recipes) > 1 or rival < np.inf else None
-        probes = [self._probe(recipes[0], stages)]
-        for recipe in recipes[1:]:
-            if record.late:
-                break
-            probes.append(self._probe(recipe, stages))
+        probes: list[Walks] = []
+        trouble: Exception | None = None
+        for recipe in recipes:
+            behind = probes and min(walks.error for walks in probes) > rival
+            if probes and (record.late or (behind and recipe.name != recipes[0].name)):
+                break  # where others are ahead, another kernel won't make up for it
+            try:
+                probes.append(self._probe(recipe, stages))
+            except FAILURES as error:
+                trouble = error
+        if trouble is not None and not probes:
+            raise trouble
         probes.sort(key=lambda walks: -walks.error)
         best = probes[-1]
         if not (best.ended or record.late) and best.error < FAR_BEHIND * rival:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from hirank.choice.blend import Blend, weigh
 from hirank.choice.candidates import (
+    FAILURES,
     Bench,
     Tried,
     failed,
@@ -35,8 +36,6 @@ FEW_POINTS = 120
 """Points up to which a further start costs little."""
 STARTS, STARTS_IF_LARGE = 4, 2
 """Dictionaries that are averaged, if that is not given."""
-FAILURES = (np.linalg.LinAlgError, FloatingPointError)
-"""What a candidate may end in; another one may still do."""
 
 
 @dataclass(frozen=True)

@@ -24,8 +24,8 @@ SMALL, SMALLEST = 1 / 3, 15
 """Part of the usual number of points that the search begins with, and the least."""
 LARGE, LARGEST = 2, 800
 """Times the usual number to which it may go, and the most."""
-SMOOTH, SMOOTH_STAGES, SMOOTH_END = 2.0, 6, 1e-7
-"""A second path, for noisy tables: a constant bandwidth, and beta from ten times as much."""
+SMOOTH = (2.0, 2.0, 2.0, 2.0, 3.0, 5.0, 8.0)
+"""Bandwidths of a second path, for noisy tables; beta falls from ten times as much."""
 COLUMNS = ("candidate", "kernel", "n_components", "bandwidth", "beta", "noise", "ridge")
 """Of the table of results, before error, seconds and weight."""
 
@@ -59,10 +59,7 @@ def _paths(model: Any) -> list[tuple[str, Kernel, tuple[Stage, ...]]]:
     if model.kernel in ("auto", "rbf"):
         paths.append(("rbf", RBF(), stages_of(model)))
         if model.bandwidth == "auto":
-            smooth = default_path(
-                (SMOOTH,) * SMOOTH_STAGES, max(end, SMOOTH_END), max(10 * FIRST_BETA, end)
-            )
-            paths.append(("rbf", RBF(), smooth))
+            paths.append(("rbf", RBF(), default_path(SMOOTH, end, 10 * FIRST_BETA)))
     if model.kernel in ("auto", "poly"):
         kernel = Poly(model.degree, model.offset) if model.kernel == "auto" else kernel_of(model)
         paths.append(("poly", kernel, stages_of(model)))

@@ -193,6 +193,9 @@ def _round(
     linear, table = _best_linear(Y, seen, at, truth, rng)
     model = KFMC(
         min(COMPONENTS, components_of(KFMC(), len(Y))),
+        kernel="rbf",
+        bandwidth="path",
+        mix=False,
         max_iter=int(np.clip(10_000 / len(Y), LEAST_ITER, MOST_ITER)),
         random_state=int(rng.integers(2**31)),
     )
