@@ -222,10 +222,7 @@ def _members(
         return [kernelized.as_tried(walks, 0)]
     large = walks.recipe.n_components > FEW_POINTS
     wanted = plan.n_starts or (STARTS_IF_LARGE if large else STARTS)
-    members = [kernelized.fit(walks, fold) for fold in range(min(wanted, len(bench.folds)))]
-    while len(members) < wanted and not bench.record.late:
-        members.append(kernelized.another(walks, members[0].X))
-    return members
+    return kernelized.members(walks, wanted)
 
 
 def _held_out(bench: Bench, candidates: list[Tried], weights: NDArray[np.float64]) -> HeldOut:
