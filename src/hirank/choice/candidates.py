@@ -110,9 +110,17 @@ def try_factors(bench: Bench) -> list[Tried]:
     """Low-rank factors: better than a Gaussian where there is no noise, or few rows."""
     began, fills, choices = perf_counter(), [], []
     for hidden in bench.folds:
-        X1, seen, _ = with_constant(bench.X, bench.observed)
-        none = np.zeros((len(X1), 1), bool)
-        choice = choose(X1, seen, np.hstack([hidden, none]), None, None, bench.record)
+        # The size of the constant must not tell of hidden entries either.
+        constant = with_constant(bench.X, bench.observed & ~hidden)[0][:, -1:]
+        none = np.zeros((len(hidden), 1), bool)
+        choice = choose(
+            np.hstack([bench.X, constant]),
+            np.hstack([bench.observed, ~none]),
+            np.hstack([hidden, none]),
+            None,
+            None,
+            bench.record,
+        )
         F = (choice.factors.U @ choice.factors.V)[:, :-1]
         fills.append(np.where(bench.observed & ~hidden, bench.X, F))
         choices.append(choice)
@@ -127,7 +135,9 @@ def fit_factors(bench: Bench, tried: Tried) -> tuple[Array, RowModel]:
     rank, ridge = tried.state.rank, tried.state.ridge
     X1, seen, constant = with_constant(bench.X, bench.observed)
     als = Alternation(bench.record, FINAL_STEPS, FINAL_TOL)
-    *_, (_, factors) = als.grow(X1, seen, ridge, ranks_to(rank, X1.shape))
+    *_, (reached, factors) = als.grow(X1, seen, ridge, ranks_to(rank, X1.shape))
+    if reached < rank:  # out of time: what a fold has found is better than half the way
+        factors = tried.state.factors
     rows = Subspace(factors.orthogonal(), ridge * spectral_norm(X1), constant)
     fill = np.where(bench.observed, bench.X, (factors.U @ factors.V)[:, :-1])
     return fill, rows
