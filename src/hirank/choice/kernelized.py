@@ -208,11 +208,14 @@ class Kernelized:
         return self._walks(recipe, starts, 0, stages or len(recipe.stages))
 
     def _further(self, walks: Walks) -> Walks:
-        last = walks.steps[-1]
+        stage = walks.first + len(walks.steps)
         more = self._walks(
             walks.recipe,
-            [(step.X, step.D) for step in last],
-            walks.first + len(walks.steps),
+            [
+                self._looked(stage - 1, step, seen, walks.recipe)
+                for step, seen in zip(walks.steps[-1], self.bench.seen(), strict=True)
+            ],
+            stage,
             len(walks.recipe.stages),
             walks.errors,
         )
@@ -262,7 +265,7 @@ class Kernelized:
             ]
             steps.append(ends)
             errors.append(self.bench.error([step.X for step in steps[-1]]))
-            if self.bench.record.over or _is_past(errors):
+            if self.bench.record.over or _is_past(errors) or stage + 1 == last:
                 break
             states = [
                 self._looked(stage, step, o, recipe)
