@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from time import perf_counter
 from typing import Any
@@ -81,7 +81,8 @@ def try_mixtures(bench: Bench) -> list[Tried]:
     learners = [Learner(np.where(o, bench.X, 0), o, bench.workers, bench.record) for o in seen]
     tried: list[Tried] = []
     began = perf_counter()
-    for levels in grow(learners, bench.error):
+    growing = grow(learners, bench.error)
+    while (levels := _next(growing, tried)) is not None:
         fills = [level.X for level in levels]
         K = len(levels[0].mixture)
         tried.append(
@@ -96,6 +97,17 @@ def try_mixtures(bench: Bench) -> list[Tried]:
         )
         began = perf_counter()
     return tried
+
+
+def _next(growing: Iterator[list[Level]], tried: list[Tried]) -> list[Level] | None:
+    """The next size of mixtures; none if there is none, or if it fails after others did not."""
+    try:
+        return next(growing, None)
+    except FAILURES as error:
+        if not tried:
+            raise
+        tried.append(failed("locally linear", error))
+        return None
 
 
 def fit_mixtures(bench: Bench, tried: Tried, most: int) -> list[tuple[Array, Mixture]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from time import perf_counter
 from typing import Any, NamedTuple
@@ -122,12 +123,16 @@ class Kernelized:
         probes.sort(key=lambda walks: -walks.error)
         best = probes[-1]
         if not (best.ended or record.late) and best.error < FAR_BEHIND * rival:
-            best = self._further(best)
+            with suppress(*FAILURES):  # what was found before that is as good as it was
+                best = self._further(best)
         done = [*probes[:-1], best]
         r = best.recipe.n_components
         while r < most and not record.late and best.error < BEHIND * rival:
             r = min(most, GROWTH * r)
-            larger = self._larger(best, r)
+            try:
+                larger = self._larger(best, r)
+            except FAILURES:
+                break
             if larger.error > GAIN * best.error:
                 done.insert(-1, larger)
                 break
