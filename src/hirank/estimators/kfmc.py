@@ -295,7 +295,7 @@ class KFMC(Imputer):
     def _learn(
         self, X: Array, observed: NDArray[np.bool_], callback: Callback
     ) -> tuple[Learned, RowModel]:
-        options = Options(self.alpha, self.max_iter, self.tol, callback)
+        options = Options(self.alpha, self.max_iter, self.tol, callback, self.max_time)
         rng = generator(self.random_state)
         if X.shape[1] and is_automatic(self):
             return self._choose(X, observed, options, rng)
