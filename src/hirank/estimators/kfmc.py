@@ -17,6 +17,7 @@ from hirank.choice.search import search
 from hirank.estimators.automatic import Learned, is_automatic, plan_of
 from hirank.estimators.features import (
     bounds_of,
+    check_whole,
     rounded,
     times_of,
     warn_violations,
@@ -287,6 +288,7 @@ class KFMC(Imputer):
             self._scaled_limits = self._limits.scaled(self._scaling)
         self._thin = int((observed[used].sum(axis=1) <= THIN).sum()) if table.shape[1] > THIN else 0
         self._whole = whole_features(self.integers, table, observed, names)
+        check_whole(self._whole, limits, names)
         times = times_of(self.order, table, observed, names)
         self._times = None if times is None else times[used]
         self._drift: Drift | None = None
