@@ -146,11 +146,16 @@ def rounded(filled: Array, whole: NDArray[np.bool_], bounds: Bounds | None) -> A
 
 
 def times_of(
-    order: Any, X: Array, observed: NDArray[np.bool_], names: NDArray[np.object_] | None
+    order: Any,
+    X: Array,
+    observed: NDArray[np.bool_],
+    names: NDArray[np.object_] | None,
+    *,
+    quiet: bool = False,
 ) -> NDArray[np.float64] | None:
     """When the rows of X, n x m, were taken; None if they are in no order.
 
-    A column that can't be a time is told of, and the rows are taken as they come.
+    A column that can't be a time is told of, unless `quiet`, and the rows are taken as they come.
     """
     if order is None:
         return None
@@ -166,10 +171,11 @@ def times_of(
         wrong = f"{len(times) - len(np.unique(times))} rows have a time that another row has too"
     if not wrong:
         return times
-    warn_user(
-        f"order={order!r}: {wrong}, so the rows are taken in the order in which they stand, evenly "
-        "spaced. Fill in or drop those rows, or sort the table and give order='time'."
-    )
+    if not quiet:
+        warn_user(
+            f"order={order!r}: {wrong}, so the rows are taken in the order in which they stand, "
+            "evenly spaced. Fill in or drop those rows, or sort the table and give order='time'."
+        )
     return rows
 
 

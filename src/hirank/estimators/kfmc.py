@@ -263,7 +263,7 @@ class KFMC(Imputer):
         if not seen.any(axis=0).all():
             empty = np.flatnonzero(~seen.any(axis=0)).tolist()
             raise ValueError(f"New features {empty} have no observed entry: drop them.")
-        filled = self._complete(table, observed).astype(np.float64)
+        filled = super()._complete(table, observed).astype(np.float64)  # long gaps too
         V = self._dictionary.coordinates(self._scaling.forward(filled))
         scaling = Scaling.measure(new, seen, scale="standard")
         scaled = scaling.forward(np.where(seen, new, 0).astype(np.float64))
@@ -354,15 +354,32 @@ class KFMC(Imputer):
             filled = super()._finish(scaled, known, blank, table, observed)
         else:
             names = getattr(self, "feature_names_in_", None)
-            times = times_of(self.order, table, observed, names)
+            times = times_of(self.order, table, observed, names, quiet=True)
             assert times is not None
             fill = np.where(blank[:, None], np.nan, scaled)
             scaled = InTime(times).combine(self._drift, scaled, known, fill)
             filled = self._scaling.backward(clipped(self._scaled_limits, scaled, known))
-        filled = rounded(filled, self._whole[kept], self._limits)
-        if self.max_gap is not None:
-            filled[too_long(observed[:, kept], self.max_gap)] = np.nan
-        return filled
+        return rounded(filled, self._whole[kept], self._limits)
+
+    def _fit(self, X: Any) -> tuple[Array, NDArray[np.bool_], Array]:
+        table, observed, filled = super()._fit(X)
+        return table, observed, self._with_gaps(table, observed, filled)
+
+    def _complete(self, table: Array, observed: NDArray[np.bool_]) -> Array:
+        times_of(self.order, table, observed, getattr(self, "feature_names_in_", None))  # may warn
+        return self._with_gaps(table, observed, super()._complete(table, observed))
+
+    def _with_gaps(self, table: Array, observed: NDArray[np.bool_], filled: Array) -> Array:
+        """Kept features, n x k, with NaN in gaps that are too long to fill."""
+        if self.max_gap is None:
+            return filled
+        names = getattr(self, "feature_names_in_", None)
+        times = times_of(self.order, table, observed, names, quiet=True)
+        assert times is not None  # max_gap needs an order
+        order = np.argsort(times, kind="stable")
+        wide = np.empty(filled.shape, bool)
+        wide[order] = too_long(observed[:, self.has_values_][order], self.max_gap)
+        return np.where(wide, np.array(np.nan, filled.dtype), filled)
 
     def _seen_as(self, X: Any) -> tuple[Array, NDArray[np.bool_], Array, NDArray[np.bool_]]:
         """X as a table, what is observed in it, and both as the models see them, n x v."""
