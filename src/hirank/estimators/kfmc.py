@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, replace
 from time import perf_counter
 from typing import Any
 
@@ -320,7 +320,12 @@ class KFMC(Imputer):
         """Let hidden entries decide what fills the table, n x v."""
         record = Recorder(options.callback, max_time=self.max_time)
         plan = plan_of(self, len(X), options, self._scaled_limits)
-        in_time = None if self._times is None else InTime(self._times)
+        in_time, back = None, np.arange(len(X))
+        if self._times is not None:
+            # Chance must not depend on how the rows happen to stand.
+            order = np.argsort(self._times, kind="stable")
+            in_time, back = InTime(self._times[order]), np.argsort(order)
+            X, observed = X[order], observed[order]
         with Workers() as workers:
             hidden = None if in_time is None else in_time.hidden(observed, rng)
             chosen = search(X, observed, plan, workers, record, rng, hidden)
@@ -330,7 +335,7 @@ class KFMC(Imputer):
             self._confidence = Confidence.learn(
                 chosen.held_out, chosen.blend, chosen.mixture, X.shape[1]
             )
-        return Learned.chosen(chosen, record), chosen.blend
+        return Learned.chosen(replace(chosen, X=chosen.X[back]), record), chosen.blend
 
     def _publish(self, outcome: Learned) -> None:
         self._dictionary, self._chosen = outcome.dictionary, outcome.notes
