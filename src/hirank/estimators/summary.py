@@ -65,7 +65,7 @@ def summarize(model: Any) -> Summary:
     if chosen.held_out is None:
         return Summary(facts)
     held_out = chosen.held_out
-    scale = _rms(held_out.truth - _means(model)[held_out.columns])
+    scale = _rms(held_out.truth - _means(model)[held_out.columns]) or np.nan
     facts |= {
         "n_hidden": len(held_out.truth),
         "error": _rms(held_out.fill - held_out.truth) / scale,
@@ -94,7 +94,7 @@ def _features(model: Any, held_out: HeldOut) -> list[dict[str, Any]]:
         }
         if mine.sum() >= FEWEST:
             truth = held_out.truth[mine]
-            scale = _rms(truth - middle[v])
+            scale = _rms(truth - middle[v]) or np.nan
             row["error"] = _rms(held_out.fill[mine] - truth) / scale
             row["linear_error"] = _rms(held_out.linear[mine] - truth) / scale
             row["remark"] = _remark(row["error"])
