@@ -76,7 +76,8 @@ class KFMC(Imputer):
         to twice that number and 800, as long as hidden entries gain 3 %.
     kernel : {"auto", "rbf", "poly"} or Kernel, default="auto"
         ``"auto"`` tries the RBF kernel, then the polynomial one unless models that are no
-        dictionaries are ahead by then. A kernel object is used as it is, in units of the scaled features.
+        dictionaries are ahead by then. A kernel object is used as it is, in units of the scaled
+        features.
     bandwidth : {"auto", "path"} or float, default="auto"
         Length scale of the RBF kernel as a multiple of the mean distance between samples.
         ``"path"`` grows from 1 to 8 along the stages; ``"auto"`` also tries a smoother path, from 2
