@@ -26,7 +26,7 @@ GROWTH = 3
 """Times as many points, if more are tried."""
 GAIN = 0.97
 """Times the error with fewer points: what more must bring to be worth their cost."""
-FAR_BEHIND, BEHIND = 1.3, 1.1
+FAR_BEHIND, BEHIND = 1.3, 1.0
 """Times the error of other candidates: from where it is not worth to go on, or to grow."""
 AS_GOOD, HOPELESS, PATIENCE = 1.02, 1.05, 2
 """As in `solvers.held_out`: errors as good as the lowest, too high, and how often in a row."""

@@ -61,12 +61,10 @@ class HeldOut:
     fills: Array  # h x c; of the candidates with weight
     linear: Array  # of the best linear candidate; NaN without one
     spread: Array  # standard deviations that the mixture gives them; 0 without one
-    weights: NDArray[np.float64]  # c
 
     def first(self, h: int) -> HeldOut:
         """Only the first entries."""
-        cut = {f.name: getattr(self, f.name)[:h] for f in fields(self) if f.name != "weights"}
-        return HeldOut(**cut, weights=self.weights)
+        return HeldOut(**{f.name: getattr(self, f.name)[:h] for f in fields(self)})
 
 
 @dataclass(frozen=True)
@@ -243,7 +241,6 @@ def _held_out(bench: Bench, candidates: list[Tried], weights: NDArray[np.float64
         fills=fills[:, weights > 0],
         linear=np.full(len(rows), np.nan) if linear is None else bench.hidden(linear.fills),
         spread=spread,
-        weights=weights[weights > 0],
     )
 
 
