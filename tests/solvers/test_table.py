@@ -3,14 +3,12 @@
 import numpy as np
 import pytest
 
-from hirank.datasets import missing_gaps
 from hirank.kernels import RBF, Poly
 from hirank.metrics import missing_relative_error
 from hirank.model.workers import Workers
-from hirank.solvers.gaps import interpolate
 from hirank.solvers.loop import Options
 from hirank.solvers.path import Stage, default_path
-from hirank.solvers.table import Task, complete_ordered_table, complete_table
+from hirank.solvers.table import Task, complete_table
 
 
 @pytest.fixture(scope="module")
@@ -121,29 +119,3 @@ def test_the_path_ends_before_it_follows_noise():
         f"Hidden entries were recovered best at stage {len(result.settings)} of 7"
     )
     assert (result.X[observed] == noisy[observed]).all()
-
-
-def test_ordered_rows_are_completed_by_time_and_features_together():
-    rng = np.random.default_rng(0)
-    t = np.cumsum(rng.exponential(size=300)) / 12
-    angle = np.sin(t) + 0.5 * np.sin(0.37 * t)
-    truth = np.column_stack([angle, angle**2, np.cos(3 * angle), np.sin(2 * angle + 1), np.cos(t)])
-    truth = (truth - truth.mean(axis=0)) / truth.std(axis=0)
-    observed = missing_gaps(truth.shape, 0.4, gaps=12, random_state=0)
-    holes = np.where(observed, truth, 0)
-    task = Task(holes, observed, 40, RBF(), default_path(), Options(max_iter=40))
-    with Workers() as workers:
-        plain = complete_table(task, workers, np.random.default_rng(0))
-        result, _ = complete_ordered_table(task, t, workers, np.random.default_rng(0))
-    error = np.abs(result.X - truth)[~observed].mean()
-    assert error < 0.9 * np.abs(plain.X - truth)[~observed].mean()
-    assert error < 0.9 * np.abs(interpolate(holes, observed, t) - truth)[~observed].mean()
-    np.testing.assert_array_equal(result.X[observed], truth[observed])
-
-
-def test_fill_from_before_hidden_entries_were_used_is_kept(scaled):
-    truth, observed = scaled
-    result = solve(truth, observed)
-    differs = result.held_out != result.X
-    assert differs[observed].any()
-    assert not differs[observed].all()

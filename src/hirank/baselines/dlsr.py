@@ -114,7 +114,7 @@ class DLSR(OnlineImputer):
     l1: float | str = "auto"
     _: KW_ONLY
     n_start: int = 400
-    scale: bool = False
+    scale: bool | str = False
 
     def _check_parameters(self) -> None:
         super()._check_parameters()

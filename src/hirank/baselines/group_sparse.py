@@ -102,7 +102,7 @@ class GroupSparse(Imputer):
     max_iter: int = 10
     tol: float = 1e-4
     random_state: int | np.random.RandomState | None = None
-    scale: bool = False
+    scale: bool | str = False
 
     def _check_parameters(self) -> None:
         if self.l1 != "auto":

@@ -100,6 +100,11 @@ class OnlineImputer(Imputer):
         check_count("n_start", self.n_start, least=2)
         check_count("n_passes", self.n_passes)
         check_number("tol", self.tol, least=0)
+        if self.scale == "robust":
+            raise ValueError(
+                "scale='robust' is for whole tables; online methods scale by means and standard "
+                "deviations so far. Use scale=True or False."
+            )
         if self.memory is not None:
             check_number("memory (if not None)", self.memory, above=0)
 

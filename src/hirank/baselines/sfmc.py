@@ -98,7 +98,7 @@ class SFMC(Imputer):
     max_iter: int = 40
     tol: float = 3e-5
     random_state: int | np.random.RandomState | None = None
-    scale: bool = False
+    scale: bool | str = False
 
     def _check_parameters(self) -> None:
         if self.n_components != "auto":

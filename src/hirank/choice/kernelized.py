@@ -26,7 +26,7 @@ GROWTH = 3
 """Times as many points, if more are tried."""
 GAIN = 0.97
 """Times the error with fewer points: what more must bring to be worth their cost."""
-FAR_BEHIND, BEHIND = 1.3, 1.1
+FAR_BEHIND, BEHIND = 1.3, 1.0
 """Times the error of other candidates: from where it is not worth to go on, or to grow."""
 AS_GOOD, HOPELESS, PATIENCE = 1.02, 1.05, 2
 """As in `solvers.held_out`: errors as good as the lowest, too high, and how often in a row."""
@@ -151,15 +151,42 @@ class Kernelized:
         X = np.where(self.bench.observed, self.bench.X, step.X)
         return Member(X, self._rows(walks, step.D, fold), step.objective)
 
-    def another(self, walks: Walks, start: Array) -> Member:
+    def another(self, walks: Walks, start: Array, D: Array) -> Member:
         """A fit with everything from other points: the path up to where it is known to end."""
         bench, recipe = self.bench, walks.recipe
         end = walks.first + walks.best
         X = np.where(bench.observed, bench.X, start)
-        D = self._points(X, bench.observed, recipe.n_components, chance=True)
         walked = self._walk(bench.observed, recipe, X, D, range(end + 1))
         rows = _dictionary(recipe, walked[-1].D, [step.setting for step in walked], self.bounds)
         return Member(walked[-1].X, rows, walked[-1].objective)
+
+    def members(self, walks: Walks, count: int) -> list[Member]:
+        """Several dictionaries fitted to everything, side by side.
+
+        Those of the folds first, then others from where the first led, with points at random.
+        """
+        bench = self.bench
+        # Threads inside threads would wait for each other.
+        single = Kernelized(
+            replace(bench, workers=bench.workers.alone()),
+            self.starts,
+            self.options,
+            self.bounds,
+            self.rng,
+        )
+        folds = range(min(count, len(bench.folds)))
+        if len(folds) == 1:
+            members = [self.fit(walks, 0)]
+        else:
+            members = [*bench.workers.map(lambda fold: single.fit(walks, fold), folds, np.inf)]
+        if bench.record.late:
+            return members
+        X, r = members[0].X, walks.recipe.n_components
+        points = [
+            self._points(X, bench.observed, r, chance=True) for _ in range(count - len(members))
+        ]
+        more = bench.workers.map(lambda D: single.another(walks, X, D), points, np.inf)
+        return [*members, *more]
 
     def _rows(self, walks: Walks, D: Array, fold: int) -> Dictionary:
         """A dictionary with the settings of all stages that lead to where it was learned."""

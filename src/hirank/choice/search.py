@@ -61,12 +61,10 @@ class HeldOut:
     fills: Array  # h x c; of the candidates with weight
     linear: Array  # of the best linear candidate; NaN without one
     spread: Array  # standard deviations that the mixture gives them; 0 without one
-    weights: NDArray[np.float64]  # c
 
     def first(self, h: int) -> HeldOut:
         """Only the first entries."""
-        cut = {f.name: getattr(self, f.name)[:h] for f in fields(self) if f.name != "weights"}
-        return HeldOut(**cut, weights=self.weights)
+        return HeldOut(**{f.name: getattr(self, f.name)[:h] for f in fields(self)})
 
 
 @dataclass(frozen=True)
@@ -222,10 +220,7 @@ def _members(
         return [kernelized.as_tried(walks, 0)]
     large = walks.recipe.n_components > FEW_POINTS
     wanted = plan.n_starts or (STARTS_IF_LARGE if large else STARTS)
-    members = [kernelized.fit(walks, fold) for fold in range(min(wanted, len(bench.folds)))]
-    while len(members) < wanted and not bench.record.late:
-        members.append(kernelized.another(walks, members[0].X))
-    return members
+    return kernelized.members(walks, wanted)
 
 
 def _held_out(bench: Bench, candidates: list[Tried], weights: NDArray[np.float64]) -> HeldOut:
@@ -246,7 +241,6 @@ def _held_out(bench: Bench, candidates: list[Tried], weights: NDArray[np.float64
         fills=fills[:, weights > 0],
         linear=np.full(len(rows), np.nan) if linear is None else bench.hidden(linear.fills),
         spread=spread,
-        weights=weights[weights > 0],
     )
 
 

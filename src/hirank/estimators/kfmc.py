@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from hirank.choice.confidence import Confidence
 from hirank.choice.in_time import InTime
-from hirank.choice.search import search
+from hirank.choice.search import Chosen, search
 from hirank.estimators.automatic import Learned, is_automatic, plan_of
 from hirank.estimators.features import (
     bounds_of,
@@ -408,6 +408,7 @@ class KFMC(Imputer):
             kept = self.has_values_
             self._limits = Bounds(limits.lower[kept], limits.upper[kept])
             self._scaled_limits = self._limits.scaled(self._scaling)
+        self._used = np.flatnonzero(used)
         self._thin = int((observed[used].sum(axis=1) <= THIN).sum()) if table.shape[1] > THIN else 0
         self._whole = whole_features(self.integers, table, observed, names)
         times = times_of(self.order, table, observed, names)
@@ -460,6 +461,7 @@ class KFMC(Imputer):
         settings = outcome.dictionary.settings
         self.kernel_ = settings[-1].kernel if settings else kernel_of(self)
         self.search_results_ = outcome.results
+        self.held_out_ = self._in_units(outcome.notes)
         self._seconds = perf_counter() - self._began
 
     def _finish(
@@ -497,6 +499,29 @@ class KFMC(Imputer):
             scaled,
             seen[:, self._scaling.varying] & self._scaling.believable(kept),
         )
+
+    def _in_units(self, chosen: Chosen | None) -> dict[str, NDArray[Any]]:
+        """Hidden entries and what was filled in for them, in the units of the data."""
+        held_out = None if chosen is None else chosen.held_out
+        if held_out is None:
+            return {}
+        h, v = len(held_out.truth), int(self._scaling.varying.sum())
+        kept = np.flatnonzero(self.has_values_)[self._scaling.varying]
+
+        def back(values: Array) -> NDArray[np.float64]:
+            one = np.zeros((h, v))
+            one[np.arange(h), held_out.columns] = values
+            full = np.empty((h, len(self.has_values_)))
+            full[:, self.has_values_] = self._scaling.backward(one)
+            return full[np.arange(h), kept[held_out.columns]]
+
+        return {
+            "row": self._used[held_out.rows],
+            "feature": kept[held_out.columns],
+            "truth": back(held_out.truth),
+            "fill": back(held_out.fill),
+            "linear": back(held_out.linear),
+        }
 
     def _sure(self) -> Confidence:
         if self._confidence is None:

@@ -75,6 +75,10 @@ class Workers:
         self._pool = None
         self._stack.close()
 
+    def alone(self) -> Workers:
+        """One that shares nothing, to use inside a task of this one's."""
+        return Workers(1)
+
     def room(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> NDArray[Any]:
         """Memory to work in, of the calling thread alone, until that thread asks again."""
         size = math.prod(shape)

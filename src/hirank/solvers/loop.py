@@ -75,7 +75,6 @@ class Result:
     stop_reason: str
     trace: NDArray[np.void]  # columns step, stage, objective, seconds
     stopped_by_callback: bool = False
-    held_out: Array | None = None  # X, n x m, from before any hidden entries were used
 
     @cached_property
     def Z(self) -> Array:

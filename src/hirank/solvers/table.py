@@ -6,18 +6,16 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from hirank.kernels import Array, Kernel
 from hirank.model.bounds import Bounds, clipped
 from hirank.model.start import most_observed, soft_impute
 from hirank.model.workers import Workers
-from hirank.solvers.gaps import check_times, hide_like
 from hirank.solvers.held_out import BestStage, hide
 from hirank.solvers.lbfgs import LBFGS
 from hirank.solvers.loop import Options, Result, run
 from hirank.solvers.newton import Newton
-from hirank.solvers.ordered import Drift, learn
 from hirank.solvers.path import Setting, Stage
 from hirank.solvers.second_look import second_look
 
@@ -56,29 +54,6 @@ def complete_table(task: Task, workers: Workers, rng: np.random.Generator) -> Re
     return walk(task, start, D, hidden, workers)
 
 
-def complete_ordered_table(
-    task: Task, times: ArrayLike | None, workers: Workers, rng: np.random.Generator
-) -> tuple[Result, Drift]:
-    """As `complete_table`, for rows in order of time, n increasing numbers or None for even steps.
-
-    What the dictionary says and how samples change with time are weighed against each other by the
-    hidden entries. These come in gaps like the table's own: see `hide_like`.
-    """
-    X, observed = task.X, task.observed
-    times = check_times(times, len(X))
-    hidden = hide_like(observed, rng)
-    if not hidden.any():
-        hidden = hide(observed, rng)
-    seen = observed & ~hidden
-    start = soft_impute(X, seen)
-    D = start[most_observed(seen, task.n_components, rng)].copy()
-    result = walk(task, start, D, hidden, workers)
-    assert result.held_out is not None
-    drift = learn(X, observed, hidden, times, result.held_out, rng)
-    combined = drift.combine(X, observed, times, result.X).astype(X.dtype, copy=False)
-    return replace(result, X=combined), drift
-
-
 def walk(
     task: Task,
     start: Array,
@@ -108,7 +83,7 @@ def walk(
     solver = LBFGS(seen, workers, bounds=bounds)
     walked = run(solver, task.kernel, stages, start, D, task.options, between=between)
     if not hidden.any() or walked.stopped_by_callback:
-        return replace(walked, X=np.where(observed, X, walked.X), held_out=walked.X)
+        return replace(walked, X=np.where(observed, X, walked.X))
     again = slice(best.number, best.number + 1)
     start = np.where(observed, X, best.X)
     final = run(
@@ -127,7 +102,7 @@ def walk(
             f"path ends there. {reason}"
         )
     settings = (*walked.settings[: again.start], *final.settings)
-    return replace(final, settings=settings, stop_reason=reason, held_out=best.X)
+    return replace(final, settings=settings, stop_reason=reason)
 
 
 def complete_table_as_paper(task: Task, rng: np.random.Generator) -> Result:
