@@ -73,7 +73,8 @@ class KFMC(Imputer):
     n_components : int or "auto", default="auto"
         Points in a dictionary, at most the number of samples. ``"auto"`` begins with a third of
         ``3.8 * n_samples**0.6`` (20 for 100 samples, 80 for 1000) and takes three times as many, up
-        to twice that number and 800, as long as hidden entries gain 3 %.
+        to twice that number and 800, as long as hidden entries gain 3 % and no other model is
+        ahead.
     kernel : {"auto", "rbf", "poly"} or Kernel, default="auto"
         ``"auto"`` tries the RBF kernel, then the polynomial one unless models that are no
         dictionaries are ahead by then. A kernel object is used as it is, in units of the scaled
@@ -156,6 +157,10 @@ class KFMC(Imputer):
         ``seconds``, ``weight`` in the result, ``failure`` (why it came to nothing, if so). NaN or
         "" where a setting has no meaning. ``pandas.DataFrame(model.search_results_)`` shows it.
         Empty if nothing was chosen.
+    held_out_ : dict of arrays
+        The hidden entries in the units of the data: ``row``, ``feature``, ``truth``, and what the
+        chosen models (``fill``) and the best linear one (``linear``) filled in without having seen
+        them. Empty if nothing was hidden.
     dictionary_ : array, n_components_ x n_features_kept
         The first dictionary, in the units of the data; also learned if it has no weight.
     n_components_ : int
