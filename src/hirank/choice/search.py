@@ -98,10 +98,11 @@ def search(
     X = np.where(observed, X, 0)
     bench = Bench(X, observed, hidden or folds(observed, rng), workers, record)
     if not bench.folds:
-        warn_user(
-            f"Only {int(observed.sum())} entries are observed, too few to choose a model by: a "
-            "cautious linear one was taken. Treat its fills as guesses."
-        )
+        if not observed.all():
+            warn_user(
+                f"Only {int(observed.sum())} entries are observed, too few to choose a model by: a "
+                "cautious linear one was taken. Treat its fills as guesses."
+            )
         return _unjudged(bench, plan)
     others = _others(bench, plan)
     working = [one for one in others if np.isfinite(one.error)]

@@ -12,6 +12,7 @@ from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted
 
 from hirank.choice.confidence import Confidence
+from hirank.choice.folds import FEWEST
 from hirank.choice.in_time import InTime
 from hirank.choice.search import Chosen, search
 from hirank.estimators.automatic import Learned, is_automatic, plan_of
@@ -298,7 +299,8 @@ class KFMC(Imputer):
     ) -> tuple[Learned, RowModel]:
         options = Options(self.alpha, self.max_iter, self.tol, callback)
         rng = generator(self.random_state)
-        if X.shape[1] and is_automatic(self):
+        enough = self.mix or self.order is not None or observed.sum() >= FEWEST
+        if X.shape[1] and is_automatic(self) and enough:
             return self._choose(X, observed, options, rng)
         stages, r = stages_of(self), components_of(self, len(X))
         task = Task(X, observed, r, kernel_of(self), stages, options, self._scaled_limits)
