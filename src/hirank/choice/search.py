@@ -123,6 +123,7 @@ def search(
         return _unjudged(bench, plan, others)
     candidates = [*_finalists(working), *(tried(one, bench) for one in walks[-1:])]
     weights = weigh(np.stack([bench.hidden(one.fills) for one in candidates], axis=1), bench.truth)
+    record.say("fitting the best to all entries")
     filled, blend, member, mixture = _fit(bench, plan, kernelized, walks, candidates, weights)
     rejected = [one for one in others if not any(one is c for c in candidates)]
     rejected += [tried(one, bench) for one in walks[:-1]]

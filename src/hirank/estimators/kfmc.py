@@ -16,6 +16,7 @@ from hirank.choice.folds import FEWEST
 from hirank.choice.in_time import InTime
 from hirank.choice.search import Chosen, search
 from hirank.estimators.automatic import Learned, is_automatic, plan_of
+from hirank.estimators.callbacks import teller
 from hirank.estimators.features import (
     bounds_of,
     rounded,
@@ -276,6 +277,10 @@ class KFMC(Imputer):
     def _most_steps(self) -> int:
         return (len(stages_of(self)) + 1) * self.max_iter * (10 if is_automatic(self) else 1)
 
+    def _verbosity(self) -> int:
+        # Of the many stages of a search, candidates are told of instead.
+        return self.verbose - 1 if self.verbose and is_automatic(self) else self.verbose
+
     def _prepare(self, table: Array, observed: NDArray[np.bool_], used: NDArray[np.bool_]) -> None:
         self._began = perf_counter()
         names = getattr(self, "feature_names_in_", None)
@@ -319,7 +324,8 @@ class KFMC(Imputer):
         self, X: Array, observed: NDArray[np.bool_], options: Options, rng: np.random.Generator
     ) -> tuple[Learned, RowModel]:
         """Let hidden entries decide what fills the table, n x v."""
-        record = Recorder(options.callback, max_time=self.max_time)
+        tell = teller(type(self).__name__, self.verbose)
+        record = Recorder(options.callback, max_time=self.max_time, tell=tell)
         plan = plan_of(self, len(X), options, self._scaled_limits)
         in_time = None if self._times is None else InTime(self._times)
         with Workers() as workers:
