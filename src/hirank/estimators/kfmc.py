@@ -52,22 +52,39 @@ from hirank.solvers.table import Task, complete_table, complete_table_as_paper
 
 @dataclass(eq=False, repr=False)
 class KFMC(Imputer):
-    """Imputation of tables with nonlinear structure by kernelized factorization.
+    """Imputation of tables with curved structure, by models that hidden entries choose.
 
-    The samples (rows) are taken to lie near a curved surface, or several, or many subspaces. The
-    model is a dictionary of points in the space of the data; seen through a kernel, every sample is
-    close to a linear combination of them. Missing entries are chosen such that this holds.
+    Without arguments there is nothing to set. Some observed entries are hidden, candidates are
+    fitted to the rest and judged by what they fill in for them:
+
+    - linear: one Gaussian, with more or less noise;
+    - locally linear: mixtures of 2 to 32 Gaussians;
+    - low rank: factors, for tables without noise or with few samples;
+    - kernelized: a dictionary of points in the space of the data. Seen through a kernel, every
+      sample is close to a linear combination of them. Several kernels, paths and sizes are tried.
+
+    The best of each kind get weights, also by hidden entries; who gains nothing gets none. What has
+    weight is fitted once more to all entries, and the weighted mean of the fills is the result.
+    ``print(model.summary())`` tells what was chosen and how good it is.
+
+    With ``mix=False`` and ``n_components``, ``kernel`` and ``bandwidth`` all given, nothing is
+    chosen but the end of the path: one dictionary is fitted, as in the paper.
 
     Parameters
     ----------
     n_components : int or "auto", default="auto"
-        Points in the dictionary, at most the number of samples. ``"auto"`` takes
-        ``3.8 * n_samples**0.6`` (60 for 100 samples, 240 for 1000), at most 400.
-    kernel : {"rbf", "poly"} or Kernel, default="rbf"
-        A kernel object is used as it is, in units of the scaled features.
-    bandwidth : "path" or float, default="path"
+        Points in a dictionary, at most the number of samples. ``"auto"`` begins with a third of
+        ``3.8 * n_samples**0.6`` (20 for 100 samples, 80 for 1000) and takes three times as many, up
+        to twice that number and 800, as long as hidden entries gain 3 % and no other model is
+        ahead.
+    kernel : {"auto", "rbf", "poly"} or Kernel, default="auto"
+        ``"auto"`` tries the RBF kernel, then the polynomial one unless models that are no
+        dictionaries are ahead by then. A kernel object is used as it is, in units of the scaled
+        features.
+    bandwidth : {"auto", "path"} or float, default="auto"
         Length scale of the RBF kernel as a multiple of the mean distance between samples.
-        ``"path"`` grows from 1 to 8 along the stages; a number stays.
+        ``"path"`` grows from 1 to 8 along the stages; ``"auto"`` also tries a smoother path, from 2
+        to 8 with ten times the first ridge, which suits noise; a number stays.
     degree : int, default=2
         Degree of the polynomial kernel.
     offset : float, default=1.0
@@ -76,18 +93,50 @@ class KFMC(Imputer):
         Weight of the size of the dictionary (no effect with the RBF kernel, whose size is fixed).
     beta : float, optional
         Ridge of the codes, in units of the mean of k(d, d) over the dictionary: the value at the
-        end of the path for ``solver="lbfgs"``, throughout for ``"newton"``. Raise it for noisy
-        data. By default 1e-10 and 1e-3.
+        end of the path for ``solver="lbfgs"``, throughout for ``"newton"``. By default 1e-10 and
+        1e-3. A path also ends earlier, where hidden entries are recovered best.
     solver : {"lbfgs", "newton"}, default="lbfgs"
         ``"lbfgs"`` minimizes over missing entries and dictionary together, along a path from
-        strong to weak regularization that ends where a few hidden entries are recovered best.
-        ``"newton"`` is Algorithm 1 of the paper.
-    scale : bool, default=True
-        Bring each feature to mean 0 and standard deviation 1 first, and back afterwards.
+        strong to weak regularization. ``"newton"`` is Algorithm 1 of the paper: one dictionary
+        whatever else is "auto" (RBF kernel, bandwidth 1, ``3.8 * n_samples**0.6`` points, at most
+        400), and neither ``mix`` nor ``order`` have an effect on its fills.
+    mix : bool, default=True
+        Whether Gaussians, mixtures of them and low-rank factors take part. With False there are
+        only dictionaries.
+    n_starts : int or "auto", default="auto"
+        Models of a kind whose fills are averaged. ``"auto"`` takes four dictionaries from
+        different starts, or two if they have more than 120 points, and up to four mixtures. Of
+        mixtures there are never more than sets of hidden entries (one if the table is large, five
+        at most), of linear models always one.
+    bounds : pair, list of pairs or dict, optional
+        Limits of the fills. A pair ``(lower, upper)`` for all features, one for each, or a
+        dictionary from names or numbers of columns to pairs; None is no limit. Observed values
+        beyond stay what they are, with a warning.
+    integers : "auto", bool or list of columns, optional
+        Features whose fills are rounded to whole numbers, by name or number; ``"auto"``: those with
+        nothing but whole numbers observed; True: all. By default none.
+    order : "time", str or int, optional
+        Rows follow each other in time, and neighbors in time help to fill gaps. ``"time"``: as they
+        stand, evenly spaced (unless a column has that name); else the name or number of the column
+        with the times, which must be complete and different. If they are not, rows are taken as
+        they stand, with a warning.
+    max_gap : int, optional
+        Entries in gaps of more rows than this, in the order in which rows stand, remain NaN. Needs
+        ``order``.
+    scale : {"auto", "standard", "robust"} or bool, default="auto"
+        ``"standard"`` brings each feature to mean 0 and standard deviation 1 first, and back
+        afterwards. ``"auto"`` (or True) does too, but gross errors don't count, neither in that nor
+        in the fit, and amounts with heavy tails are compressed. ``"robust"`` compresses all heavy
+        tails. False leaves the units as they are.
     max_iter : int, default=250
-        Most steps in each stage (``"newton"`` has one stage).
+        Most steps in each stage of a dictionary (``"newton"`` has one stage).
     tol : float, default=1e-3
         A stage ends when the objective fell by less than this fraction over ten steps.
+    max_time : float, optional
+        Seconds that the search may take. After 60 % of them nothing new is begun, so that the best
+        so far can be fitted to everything; after all of them it ends with what it has. The step
+        that is being taken, ``order`` and the learning of widths come on top. No effect if there is
+        nothing to choose; an error with ``solver="newton"``.
     missing_values : float, default=nan
         What stands for a missing value. NaN always does as well.
     add_indicator : bool, default=False
@@ -96,38 +145,64 @@ class KFMC(Imputer):
         Features without any observed entry in ``fit`` are dropped; with True they are kept and
         filled with 0.
     random_state : int, RandomState or None, default=None
-        Chooses the starting dictionary.
+        Chooses the entries that are hidden and the starting dictionaries.
     verbose : int, default=0
         1 writes a line per stage to standard error, 2 a line per step.
 
     Attributes
     ----------
+    search_results_ : dict of arrays
+        A row for each candidate, best of each kind last: ``candidate`` ("linear", "locally
+        linear", "low rank", "kernelized"), ``kernel``, ``n_components`` (Gaussians, rank or
+        points), ``bandwidth``, ``beta``, ``noise`` (part of the variance, of Gaussians), ``ridge``
+        (of factors), ``error`` (mean absolute error at hidden entries, scaled features),
+        ``seconds``, ``weight`` in the result, ``failure`` (why it came to nothing, if so). NaN or
+        "" where a setting has no meaning. ``pandas.DataFrame(model.search_results_)`` shows it.
+        Empty if nothing was chosen.
+    held_out_ : dict of arrays
+        The hidden entries in the units of the data: ``row``, ``feature``, ``truth``, and what the
+        chosen models (``fill``) and the best linear one (``linear``) filled in without having seen
+        them. Empty if nothing was hidden.
     dictionary_ : array, n_components_ x n_features_kept
-        The dictionary, in the units of the data.
+        The first dictionary, in the units of the data; also learned if it has no weight.
     n_components_ : int
+        Its points.
     kernel_ : Kernel
-        The kernel of the last stage, for scaled features.
+        Its kernel at the last stage, for scaled features.
     has_values_ : bool array, n_features_in_
         Which features had an observed entry in ``fit``.
     objective_ : float
-        Reduced objective at the end.
+        Its reduced objective at the end; NaN if there was no dictionary to learn.
     n_iter_ : int
-        Steps in all.
+        Steps in all, those of all candidates.
     stop_reason_ : str
-        A sentence.
+        A sentence: what was chosen, or how one dictionary ended.
     trace_ : structured array
-        Columns ``step``, ``stage``, ``objective``, ``seconds``.
+        Columns ``step``, ``stage``, ``objective``, ``seconds``, one candidate after the other; of
+        Gaussians ``objective`` is the negative log likelihood of a sample.
     n_features_in_ : int
     feature_names_in_ : array of str
         Only if X has string column names.
 
+    See Also
+    --------
+    hirank.complete : One call for arrays and data frames.
+    hirank.OnlineKFMC : For rows that keep coming.
+
     Notes
     -----
     Observed entries come back bit for bit. ``fit_transform`` returns the solution of the fit;
-    ``transform`` completes each sample on its own with the fitted dictionary and never changes the
-    model. float32 comes back as float32, but is solved in double precision: the end of the path
-    needs the digits. A sample without any observed entry is left out of the fit and filled with the
-    feature means, with a warning.
+    ``transform`` completes with what was learned and never changes the model, so the two differ
+    slightly on the same table. ``transform`` completes each sample on its own, the same alone and
+    in any batch, except with ``order``: then neighbors in time count.
+
+    ``interval`` and ``sample`` know from hidden entries how far fills are off. They need a table
+    with 50 observed entries or more, and something to choose; else they raise. Below 50, one
+    cautious Gaussian fills the table, with a warning.
+
+    float32 comes back as float32, but is solved in double precision: the end of the path needs the
+    digits. A sample without any observed entry is left out of the fit and filled with the feature
+    means, with a warning.
 
     Examples
     --------
@@ -137,9 +212,12 @@ class KFMC(Imputer):
     >>> X = np.column_stack([t, t**2, t**3, np.cos(3 * t)])
     >>> holes = X.copy()
     >>> holes[::3, 1] = np.nan
-    >>> filled = KFMC(random_state=0).fit_transform(holes)
+    >>> model = KFMC(random_state=0)
+    >>> filled = model.fit_transform(holes)
     >>> bool(np.abs(filled - X).max() < 0.05)
     True
+    >>> model.stop_reason_[:29]
+    'Chosen on 110 hidden entries:'
     """
 
     n_components: int | str = "auto"
@@ -177,7 +255,22 @@ class KFMC(Imputer):
         Returns
         -------
         lower, upper : arrays, n_samples x n_features_kept
-            Around what ``transform`` fills in; at observed entries, their values.
+            Around what ``transform`` fills in, within ``bounds``; at observed entries, their
+            values. Ends are not rounded to ``integers``; what ``max_gap`` leaves empty is NaN.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from hirank import KFMC
+        >>> rng = np.random.default_rng(0)
+        >>> size = rng.normal(size=40)
+        >>> truth = np.column_stack([size, 2 * size, 3 * size]) + rng.normal(size=(40, 3)) / 4
+        >>> X = truth.copy()
+        >>> X[::4, 1] = np.nan
+        >>> model = KFMC(max_iter=20, random_state=0).fit(X)
+        >>> lower, upper = model.interval(X, coverage=0.9)
+        >>> bool(((lower <= truth) & (truth <= upper))[::4, 1].mean() >= 0.8)
+        True
         """
         check_number("coverage", coverage, above=0)
         if not coverage < 1:
@@ -200,7 +293,7 @@ class KFMC(Imputer):
 
         Missing entries are drawn around what ``transform`` fills in, those of a sample together,
         as far apart as hidden entries were from their fills. What is computed from each table
-        differs by what is not known.
+        differs by what is not known. Draws keep to ``bounds`` and ``integers``.
 
         Parameters
         ----------
@@ -211,6 +304,22 @@ class KFMC(Imputer):
         Returns
         -------
         tables : array, n_draws x n_samples x n_features_kept
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from hirank import KFMC
+        >>> rng = np.random.default_rng(0)
+        >>> size = rng.normal(size=40)
+        >>> truth = np.column_stack([size, 2 * size, 3 * size]) + rng.normal(size=(40, 3)) / 4
+        >>> X = truth.copy()
+        >>> X[::4, 1] = np.nan
+        >>> model = KFMC(max_iter=20, random_state=0).fit(X)
+        >>> tables = model.sample(X, n_draws=4, random_state=0)
+        >>> tables.shape
+        (4, 40, 3)
+        >>> bool(tables[:, 0, 1].std() > 0), bool(tables[:, 1, 1].std() == 0)  # missing, observed
+        (True, True)
         """
         check_count("n_draws", n_draws)
         table, observed, scaled, known = self._seen_as(X)
@@ -232,7 +341,26 @@ class KFMC(Imputer):
         Returns
         -------
         summary : Summary
-            A dictionary that prints as text.
+            A dictionary that prints as text: ``chosen`` (candidates with weight and settings),
+            ``stop_reason``, ``n_components``, ``seconds`` and ``n_hidden``; if entries were hidden
+            also ``error`` and ``linear_error`` at them (root mean square, column mean = 1;
+            ``linear_error`` is NaN with ``mix=False``), ``mean_error``, ``features`` (the same of
+            each feature, with a remark), ``thin_samples`` (with two observed entries or fewer) and
+            ``verdict``, a sentence.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from hirank import KFMC
+        >>> rng = np.random.default_rng(0)
+        >>> size = rng.normal(size=40)
+        >>> truth = np.column_stack([size, 2 * size, 3 * size]) + rng.normal(size=(40, 3)) / 4
+        >>> X = truth.copy()
+        >>> X[::4, 1] = np.nan
+        >>> model = KFMC(max_iter=20, random_state=0).fit(X)
+        >>> summary = model.summary()
+        >>> summary["verdict"][:30]
+        'A linear method does as well: '
         """
         check_is_fitted(self)
         return summarize(self)
