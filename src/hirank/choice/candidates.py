@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from time import perf_counter
 from typing import Any
@@ -98,7 +98,8 @@ def try_mixtures(bench: Bench) -> list[Tried]:
     learners = [Learner(np.where(o, bench.X, 0), o, bench.workers, bench.record) for o in seen]
     tried: list[Tried] = []
     began = perf_counter()
-    for levels in grow(learners, bench.error):
+    growing = grow(learners, bench.error)
+    while (levels := _next(growing, tried)) is not None:
         fills = [level.X for level in levels]
         K = len(levels[0].mixture)
         tried.append(
@@ -116,6 +117,17 @@ def try_mixtures(bench: Bench) -> list[Tried]:
     return tried
 
 
+def _next(growing: Iterator[list[Level]], tried: list[Tried]) -> list[Level] | None:
+    """The next size of mixtures; none if there is none, or if it fails after others did not."""
+    try:
+        return next(growing, None)
+    except FAILURES as error:
+        if not tried:
+            raise
+        tried.append(failed("locally linear", error))
+        return None
+
+
 def fit_mixtures(bench: Bench, tried: Tried, most: int) -> list[tuple[Array, Mixture]]:
     """The mixtures of the folds once more with everything: fills, n x v, and models."""
     learner = Learner(bench.X, bench.observed, bench.workers, bench.record)
@@ -128,9 +140,17 @@ def try_factors(bench: Bench) -> list[Tried]:
     """Low-rank factors: better than a Gaussian where there is no noise, or few rows."""
     began, fills, choices = perf_counter(), [], []
     for hidden in bench.folds:
-        X1, seen, _ = with_constant(bench.X, bench.observed)
-        none = np.zeros((len(X1), 1), bool)
-        choice = choose(X1, seen, np.hstack([hidden, none]), None, None, bench.record)
+        # The size of the constant must not tell of hidden entries either.
+        constant = with_constant(bench.X, bench.observed & ~hidden)[0][:, -1:]
+        none = np.zeros((len(hidden), 1), bool)
+        choice = choose(
+            np.hstack([bench.X, constant]),
+            np.hstack([bench.observed, ~none]),
+            np.hstack([hidden, none]),
+            None,
+            None,
+            bench.record,
+        )
         F = (choice.factors.U @ choice.factors.V)[:, :-1]
         fills.append(np.where(bench.observed & ~hidden, bench.X, F))
         choices.append(choice)
@@ -147,7 +167,9 @@ def fit_factors(bench: Bench, tried: Tried) -> tuple[Array, RowModel]:
     rank, ridge = tried.state.rank, tried.state.ridge
     X1, seen, constant = with_constant(bench.X, bench.observed)
     als = Alternation(bench.record, FINAL_STEPS, FINAL_TOL)
-    *_, (_, factors) = als.grow(X1, seen, ridge, ranks_to(rank, X1.shape))
+    *_, (reached, factors) = als.grow(X1, seen, ridge, ranks_to(rank, X1.shape))
+    if reached < rank:  # out of time: what a fold has found is better than half the way
+        factors = tried.state.factors
     rows = Subspace(factors.orthogonal(), ridge * spectral_norm(X1), constant)
     fill = np.where(bench.observed, bench.X, (factors.U @ factors.V)[:, :-1])
     return fill, rows

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from time import perf_counter
 from typing import Any, NamedTuple
@@ -125,12 +126,16 @@ class Kernelized:
         best = probes[-1]
         reach = FAR_BEHIND if rival < EXACT else BEHIND
         if not (best.ended or record.late) and best.error < reach * rival:
-            best = self._further(best)
+            with suppress(*FAILURES):  # what was found before that is as good as it was
+                best = self._further(best)
         done = [*probes[:-1], best]
         r = best.recipe.n_components
         while r < most and not record.late and best.error < rival:
             r = min(most, GROWTH * r)
-            larger = self._larger(best, r)
+            try:
+                larger = self._larger(best, r)
+            except FAILURES:
+                break
             if larger.error > GAIN * best.error:
                 done.insert(-1, larger)
                 break
@@ -211,11 +216,14 @@ class Kernelized:
         return self._walks(recipe, starts, 0, stages or len(recipe.stages))
 
     def _further(self, walks: Walks) -> Walks:
-        last = walks.steps[-1]
+        stage = walks.first + len(walks.steps)
         more = self._walks(
             walks.recipe,
-            [(step.X, step.D) for step in last],
-            walks.first + len(walks.steps),
+            [
+                self._looked(stage - 1, step, seen, walks.recipe)
+                for step, seen in zip(walks.steps[-1], self.bench.seen(), strict=True)
+            ],
+            stage,
             len(walks.recipe.stages),
             walks.errors,
         )
@@ -265,7 +273,7 @@ class Kernelized:
             ]
             steps.append(ends)
             errors.append(self.bench.error([step.X for step in steps[-1]]))
-            if self.bench.record.over or _is_past(errors):
+            if self.bench.record.over or _is_past(errors) or stage + 1 == last:
                 break
             states = [
                 self._looked(stage, step, o, recipe)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, replace
 from time import perf_counter
 from typing import Any
 
@@ -19,6 +19,7 @@ from hirank.estimators.automatic import Learned, is_automatic, plan_of
 from hirank.estimators.callbacks import teller
 from hirank.estimators.features import (
     bounds_of,
+    check_whole,
     rounded,
     times_of,
     warn_violations,
@@ -392,7 +393,7 @@ class KFMC(Imputer):
         if not seen.any(axis=0).all():
             empty = np.flatnonzero(~seen.any(axis=0)).tolist()
             raise ValueError(f"New features {empty} have no observed entry: drop them.")
-        filled = self._complete(table, observed).astype(np.float64)
+        filled = super()._complete(table, observed).astype(np.float64)  # long gaps too
         V = self._dictionary.coordinates(self._scaling.forward(filled))
         scaling = Scaling.measure(new, seen, scale="standard")
         scaled = scaling.forward(np.where(seen, new, 0).astype(np.float64))
@@ -422,6 +423,7 @@ class KFMC(Imputer):
         self._used = np.flatnonzero(used)
         self._thin = int((observed[used].sum(axis=1) <= THIN).sum()) if table.shape[1] > THIN else 0
         self._whole = whole_features(self.integers, table, observed, names)
+        check_whole(self._whole, limits, names)
         times = times_of(self.order, table, observed, names)
         self._times = None if times is None else times[used]
         self._drift: Drift | None = None
@@ -430,7 +432,7 @@ class KFMC(Imputer):
     def _learn(
         self, X: Array, observed: NDArray[np.bool_], callback: Callback
     ) -> tuple[Learned, RowModel]:
-        options = Options(self.alpha, self.max_iter, self.tol, callback)
+        options = Options(self.alpha, self.max_iter, self.tol, callback, self.max_time)
         rng = generator(self.random_state)
         enough = self.mix or self.order is not None or observed.sum() >= FEWEST
         if X.shape[1] and is_automatic(self) and enough:
@@ -455,7 +457,12 @@ class KFMC(Imputer):
         tell = teller(type(self).__name__, self.verbose)
         record = Recorder(options.callback, max_time=self.max_time, tell=tell)
         plan = plan_of(self, len(X), options, self._scaled_limits)
-        in_time = None if self._times is None else InTime(self._times)
+        in_time, back = None, np.arange(len(X))
+        if self._times is not None:
+            # Chance must not depend on how the rows happen to stand.
+            order = np.argsort(self._times, kind="stable")
+            in_time, back = InTime(self._times[order]), np.argsort(order)
+            X, observed = X[order], observed[order]
         with Workers() as workers:
             hidden = None if in_time is None else in_time.hidden(observed, rng)
             chosen = search(X, observed, plan, workers, record, rng, hidden)
@@ -465,7 +472,7 @@ class KFMC(Imputer):
             self._confidence = Confidence.learn(
                 chosen.held_out, chosen.blend, chosen.mixture, X.shape[1]
             )
-        return Learned.chosen(chosen, record), chosen.blend
+        return Learned.chosen(replace(chosen, X=chosen.X[back]), record), chosen.blend
 
     def _publish(self, outcome: Learned) -> None:
         self._dictionary, self._chosen = outcome.dictionary, outcome.notes
@@ -490,15 +497,32 @@ class KFMC(Imputer):
             filled = super()._finish(scaled, known, blank, table, observed)
         else:
             names = getattr(self, "feature_names_in_", None)
-            times = times_of(self.order, table, observed, names)
+            times = times_of(self.order, table, observed, names, quiet=True)
             assert times is not None
             fill = np.where(blank[:, None], np.nan, scaled)
             scaled = InTime(times).combine(self._drift, scaled, known, fill)
             filled = self._scaling.backward(clipped(self._scaled_limits, scaled, known))
-        filled = rounded(filled, self._whole[kept], self._limits)
-        if self.max_gap is not None:
-            filled[too_long(observed[:, kept], self.max_gap)] = np.nan
-        return filled
+        return rounded(filled, self._whole[kept], self._limits)
+
+    def _fit(self, X: Any) -> tuple[Array, NDArray[np.bool_], Array]:
+        table, observed, filled = super()._fit(X)
+        return table, observed, self._with_gaps(table, observed, filled)
+
+    def _complete(self, table: Array, observed: NDArray[np.bool_]) -> Array:
+        times_of(self.order, table, observed, getattr(self, "feature_names_in_", None))  # may warn
+        return self._with_gaps(table, observed, super()._complete(table, observed))
+
+    def _with_gaps(self, table: Array, observed: NDArray[np.bool_], filled: Array) -> Array:
+        """Kept features, n x k, with NaN in gaps that are too long to fill."""
+        if self.max_gap is None:
+            return filled
+        names = getattr(self, "feature_names_in_", None)
+        times = times_of(self.order, table, observed, names, quiet=True)
+        assert times is not None  # max_gap needs an order
+        order = np.argsort(times, kind="stable")
+        wide = np.empty(filled.shape, bool)
+        wide[order] = too_long(observed[:, self.has_values_][order], self.max_gap)
+        return np.where(wide, np.array(np.nan, filled.dtype), filled)
 
     def _seen_as(self, X: Any) -> tuple[Array, NDArray[np.bool_], Array, NDArray[np.bool_]]:
         """X as a table, what is observed in it, and both as the models see them, n x v."""
