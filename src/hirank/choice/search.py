@@ -108,11 +108,12 @@ def search(
     working = [one for one in others if np.isfinite(one.error)]
     start = min(working, key=lambda one: one.error, default=None)
     kernelized = Kernelized(bench, _starts(bench, plan, start), plan.options, plan.bounds, rng)
+    walks: list[Walks] = []
     try:
         rival = np.inf if start is None else start.error
-        walks = kernelized.search(plan.recipes, plan.most_components, rival)
+        if start is None or not record.late:
+            walks = kernelized.search(plan.recipes, plan.most_components, rival)
     except FAILURES as error:
-        walks = []
         others.append(failed("kernelized", error))
     if start is None and not walks:
         reasons = "; ".join(f"{one.name}: {one.failure}" for one in others)

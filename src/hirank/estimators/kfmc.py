@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass, replace
+from dataclasses import KW_ONLY, dataclass
 from time import perf_counter
 from typing import Any
 
@@ -14,7 +14,8 @@ from sklearn.utils.validation import check_is_fitted
 from hirank.choice.confidence import Confidence
 from hirank.choice.folds import FEWEST
 from hirank.choice.in_time import InTime
-from hirank.choice.search import Chosen, search
+from hirank.choice.search import Chosen
+from hirank.choice.whole import choose
 from hirank.estimators.automatic import Learned, is_automatic, plan_of
 from hirank.estimators.callbacks import teller
 from hirank.estimators.features import (
@@ -457,22 +458,12 @@ class KFMC(Imputer):
         tell = teller(type(self).__name__, self.verbose)
         record = Recorder(options.callback, max_time=self.max_time, tell=tell)
         plan = plan_of(self, len(X), options, self._scaled_limits)
-        in_time, back = None, np.arange(len(X))
-        if self._times is not None:
-            # Chance must not depend on how the rows happen to stand.
-            order = np.argsort(self._times, kind="stable")
-            in_time, back = InTime(self._times[order]), np.argsort(order)
-            X, observed = X[order], observed[order]
-        with Workers() as workers:
-            hidden = None if in_time is None else in_time.hidden(observed, rng)
-            chosen = search(X, observed, plan, workers, record, rng, hidden)
-        if in_time is not None:
-            self._drift, chosen = in_time.learn(X, observed, chosen, rng)
+        chosen, self._drift = choose(X, observed, plan, record, rng, self._times)
         if chosen.held_out is not None:
             self._confidence = Confidence.learn(
                 chosen.held_out, chosen.blend, chosen.mixture, X.shape[1]
             )
-        return Learned.chosen(replace(chosen, X=chosen.X[back]), record), chosen.blend
+        return Learned.chosen(chosen, record), chosen.blend
 
     def _publish(self, outcome: Learned) -> None:
         self._dictionary, self._chosen = outcome.dictionary, outcome.notes
