@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from time import perf_counter
 from typing import Any
@@ -50,6 +50,10 @@ class Bench:
         """Mean absolute error at hidden entries: a few far-off ones must not decide."""
         return float(np.mean(np.abs(self.hidden(fills) - self.truth)))
 
+    def tell(self, tried: Tried) -> None:
+        """Tell what came of a candidate."""
+        self.record.say(f"tried {tried}: error {tried.error:.4g} at hidden entries")
+
     def seen(self) -> list[NDArray[np.bool_]]:
         """What each fold leaves to learn from, n x v each."""
         return [self.observed & ~hidden for hidden in self.folds]
@@ -57,7 +61,10 @@ class Bench:
 
 @dataclass(frozen=True)
 class Tried:
-    """A candidate, and what came of it."""
+    """A candidate, and what came of it.
+
+    `error` is the mean absolute one at hidden entries, in units of the scaled features.
+    """
 
     name: str
     settings: dict[str, Any]
@@ -66,6 +73,16 @@ class Tried:
     seconds: float
     state: Any = field(repr=False)  # from which it can be fitted to everything
     failure: str = ""
+
+    def __str__(self) -> str:
+        count = self.settings["n_components"]
+        if self.name == "kernelized" and count:
+            return f"kernelized ({self.settings['kernel']}, {count} points)"
+        if self.name == "locally linear":
+            return f"locally linear ({count} Gaussians)"
+        if self.name == "low rank" and count:
+            return f"low rank ({count})"
+        return "linear (one Gaussian)" if count == 1 else self.name
 
 
 def failed(name: str, error: Exception) -> Tried:
@@ -81,7 +98,8 @@ def try_mixtures(bench: Bench) -> list[Tried]:
     learners = [Learner(np.where(o, bench.X, 0), o, bench.workers, bench.record) for o in seen]
     tried: list[Tried] = []
     began = perf_counter()
-    for levels in grow(learners, bench.error):
+    growing = grow(learners, bench.error)
+    while (levels := _next(growing, tried)) is not None:
         fills = [level.X for level in levels]
         K = len(levels[0].mixture)
         tried.append(
@@ -94,8 +112,20 @@ def try_mixtures(bench: Bench) -> list[Tried]:
                 levels,
             )
         )
+        bench.tell(tried[-1])
         began = perf_counter()
     return tried
+
+
+def _next(growing: Iterator[list[Level]], tried: list[Tried]) -> list[Level] | None:
+    """The next size of mixtures; none if there is none, or if it fails after others did not."""
+    try:
+        return next(growing, None)
+    except FAILURES as error:
+        if not tried:
+            raise
+        tried.append(failed("locally linear", error))
+        return None
 
 
 def fit_mixtures(bench: Bench, tried: Tried, most: int) -> list[tuple[Array, Mixture]]:
@@ -110,16 +140,26 @@ def try_factors(bench: Bench) -> list[Tried]:
     """Low-rank factors: better than a Gaussian where there is no noise, or few rows."""
     began, fills, choices = perf_counter(), [], []
     for hidden in bench.folds:
-        X1, seen, _ = with_constant(bench.X, bench.observed)
-        none = np.zeros((len(X1), 1), bool)
-        choice = choose(X1, seen, np.hstack([hidden, none]), None, None, bench.record)
+        # The size of the constant must not tell of hidden entries either.
+        constant = with_constant(bench.X, bench.observed & ~hidden)[0][:, -1:]
+        none = np.zeros((len(hidden), 1), bool)
+        choice = choose(
+            np.hstack([bench.X, constant]),
+            np.hstack([bench.observed, ~none]),
+            np.hstack([hidden, none]),
+            None,
+            None,
+            bench.record,
+        )
         F = (choice.factors.U @ choice.factors.V)[:, :-1]
         fills.append(np.where(bench.observed & ~hidden, bench.X, F))
         choices.append(choice)
     typical = sorted(choices, key=lambda c: c.rank)[len(choices) // 2]
     settings = {"n_components": typical.rank - 1, "ridge": typical.ridge}
     error, seconds = bench.error(fills), perf_counter() - began
-    return [Tried("low rank", settings, fills, error, seconds, typical)]
+    found = Tried("low rank", settings, fills, error, seconds, typical)
+    bench.tell(found)
+    return [found]
 
 
 def fit_factors(bench: Bench, tried: Tried) -> tuple[Array, RowModel]:
@@ -127,7 +167,9 @@ def fit_factors(bench: Bench, tried: Tried) -> tuple[Array, RowModel]:
     rank, ridge = tried.state.rank, tried.state.ridge
     X1, seen, constant = with_constant(bench.X, bench.observed)
     als = Alternation(bench.record, FINAL_STEPS, FINAL_TOL)
-    *_, (_, factors) = als.grow(X1, seen, ridge, ranks_to(rank, X1.shape))
+    *_, (reached, factors) = als.grow(X1, seen, ridge, ranks_to(rank, X1.shape))
+    if reached < rank:  # out of time: what a fold has found is better than half the way
+        factors = tried.state.factors
     rows = Subspace(factors.orthogonal(), ridge * spectral_norm(X1), constant)
     fill = np.where(bench.observed, bench.X, (factors.U @ factors.V)[:, :-1])
     return fill, rows

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from time import perf_counter
 from typing import Any, NamedTuple
@@ -26,8 +27,10 @@ GROWTH = 3
 """Times as many points, if more are tried."""
 GAIN = 0.97
 """Times the error with fewer points: what more must bring to be worth their cost."""
-FAR_BEHIND, BEHIND = 1.3, 1.0
-"""Times the error of other candidates: from where it is not worth to go on, or to grow."""
+BEHIND = 1.1
+"""Times the error of others, on noisy tables: from where it is not worth to go on."""
+EXACT, FAR_BEHIND = 0.1, 3.0
+"""The same on tables where the error of others is below this: there, late stages can gain much."""
 AS_GOOD, HOPELESS, PATIENCE = 1.02, 1.05, 2
 """As in `solvers.held_out`: errors as good as the lowest, too high, and how often in a row."""
 
@@ -121,13 +124,18 @@ class Kernelized:
             raise trouble
         probes.sort(key=lambda walks: -walks.error)
         best = probes[-1]
-        if not (best.ended or record.late) and best.error < FAR_BEHIND * rival:
-            best = self._further(best)
+        reach = FAR_BEHIND if rival < EXACT else BEHIND
+        if not (best.ended or record.late) and best.error < reach * rival:
+            with suppress(*FAILURES):  # what was found before that is as good as it was
+                best = self._further(best)
         done = [*probes[:-1], best]
         r = best.recipe.n_components
-        while r < most and not record.late and best.error < BEHIND * rival:
+        while r < most and not record.late and best.error < rival:
             r = min(most, GROWTH * r)
-            larger = self._larger(best, r)
+            try:
+                larger = self._larger(best, r)
+            except FAILURES:
+                break
             if larger.error > GAIN * best.error:
                 done.insert(-1, larger)
                 break
@@ -208,11 +216,14 @@ class Kernelized:
         return self._walks(recipe, starts, 0, stages or len(recipe.stages))
 
     def _further(self, walks: Walks) -> Walks:
-        last = walks.steps[-1]
+        stage = walks.first + len(walks.steps)
         more = self._walks(
             walks.recipe,
-            [(step.X, step.D) for step in last],
-            walks.first + len(walks.steps),
+            [
+                self._looked(stage - 1, step, seen, walks.recipe)
+                for step, seen in zip(walks.steps[-1], self.bench.seen(), strict=True)
+            ],
+            stage,
             len(walks.recipe.stages),
             walks.errors,
         )
@@ -262,14 +273,16 @@ class Kernelized:
             ]
             steps.append(ends)
             errors.append(self.bench.error([step.X for step in steps[-1]]))
-            if self.bench.record.over or _is_past(errors):
+            if self.bench.record.over or _is_past(errors) or stage + 1 == last:
                 break
             states = [
                 self._looked(stage, step, o, recipe)
                 for step, o in zip(steps[-1], seen, strict=True)
             ]
         own = errors[len(before) :]
-        return Walks(recipe, first, steps, own, perf_counter() - began)
+        walks = Walks(recipe, first, steps, own, perf_counter() - began)
+        self.bench.tell(tried(walks, self.bench))
+        return walks
 
     def _looked(
         self, stage: int, step: Step, seen: NDArray[np.bool_], recipe: Recipe

@@ -98,20 +98,22 @@ def search(
     X = np.where(observed, X, 0)
     bench = Bench(X, observed, hidden or folds(observed, rng), workers, record)
     if not bench.folds:
-        warn_user(
-            f"Only {int(observed.sum())} entries are observed, too few to choose a model by: a "
-            "cautious linear one was taken. Treat its fills as guesses."
-        )
+        if not observed.all():
+            warn_user(
+                f"Only {int(observed.sum())} entries are observed, too few to choose a model by: a "
+                "cautious linear one was taken. Treat its fills as guesses."
+            )
         return _unjudged(bench, plan)
     others = _others(bench, plan)
     working = [one for one in others if np.isfinite(one.error)]
     start = min(working, key=lambda one: one.error, default=None)
     kernelized = Kernelized(bench, _starts(bench, plan, start), plan.options, plan.bounds, rng)
+    walks: list[Walks] = []
     try:
         rival = np.inf if start is None else start.error
-        walks = kernelized.search(plan.recipes, plan.most_components, rival)
+        if start is None or not record.late:
+            walks = kernelized.search(plan.recipes, plan.most_components, rival)
     except FAILURES as error:
-        walks = []
         others.append(failed("kernelized", error))
     if start is None and not walks:
         reasons = "; ".join(f"{one.name}: {one.failure}" for one in others)
@@ -122,6 +124,7 @@ def search(
         return _unjudged(bench, plan, others)
     candidates = [*_finalists(working), *(tried(one, bench) for one in walks[-1:])]
     weights = weigh(np.stack([bench.hidden(one.fills) for one in candidates], axis=1), bench.truth)
+    record.say("fitting the best to all entries")
     filled, blend, member, mixture = _fit(bench, plan, kernelized, walks, candidates, weights)
     rejected = [one for one in others if not any(one is c for c in candidates)]
     rejected += [tried(one, bench) for one in walks[:-1]]

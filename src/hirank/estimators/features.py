@@ -38,6 +38,12 @@ def bounds_of(value: Any, names: NDArray[np.object_] | None, m: int) -> Bounds |
     """Limits of m features: from one pair for all, a pair for each, or pairs by name or number."""
     if value is None:
         return None
+    if not isinstance(value, Mapping | Iterable):
+        raise ValueError(
+            "bounds must be a pair such as (0, None) for all columns, a pair for each, or a "
+            f"dictionary of pairs by column; got {value!r}."
+        )
+    value = value if isinstance(value, Mapping) else list(value)
     if isinstance(value, Mapping):
         limits = np.tile([-np.inf, np.inf], (m, 1))
         for key, pair in value.items():
@@ -71,8 +77,8 @@ def _pair(pair: Any) -> tuple[float, float]:
         raise ValueError(
             f"bounds must be pairs such as (0, None), lower and upper limit; got {pair!r}."
         ) from None
-    if np.isnan(limits).any():
-        raise ValueError(f"bounds must not be NaN; got {pair!r}. Use None for no limit.")
+    if np.isnan(limits).any() or limits[0] == np.inf or limits[1] == -np.inf:
+        raise ValueError(f"bounds must leave room for a number; got {pair!r}. None is no limit.")
     return limits
 
 
@@ -113,6 +119,20 @@ def whole_features(
     return chosen
 
 
+def check_whole(
+    whole: NDArray[np.bool_], bounds: Bounds | None, names: NDArray[np.object_] | None
+) -> None:
+    """Raise if there is no whole number within the limits of a feature that needs one, of m."""
+    if bounds is None:
+        return
+    none = np.flatnonzero(whole & (np.ceil(bounds.lower) > np.floor(bounds.upper)))
+    if len(none):
+        raise ValueError(
+            f"There is no whole number within the bounds of columns {_listed(none, names)}: widen "
+            "them, or leave those columns out of integers."
+        )
+
+
 def rounded(filled: Array, whole: NDArray[np.bool_], bounds: Bounds | None) -> Array:
     """Fills, n x m, with whole numbers where asked for, and within the limits."""
     filled = filled.copy()
@@ -121,16 +141,21 @@ def rounded(filled: Array, whole: NDArray[np.bool_], bounds: Bounds | None) -> A
     filled[:, whole] = np.round(filled[:, whole])
     if bounds is not None and whole.any():
         lower, upper = np.ceil(bounds.lower[whole]), np.floor(bounds.upper[whole])
-        filled[:, whole] = np.clip(filled[:, whole], lower, np.maximum(lower, upper))
+        filled[:, whole] = np.clip(filled[:, whole], lower, upper)
     return filled
 
 
 def times_of(
-    order: Any, X: Array, observed: NDArray[np.bool_], names: NDArray[np.object_] | None
+    order: Any,
+    X: Array,
+    observed: NDArray[np.bool_],
+    names: NDArray[np.object_] | None,
+    *,
+    quiet: bool = False,
 ) -> NDArray[np.float64] | None:
     """When the rows of X, n x m, were taken; None if they are in no order.
 
-    A column that can't be a time is told of, and the rows are taken as they come.
+    A column that can't be a time is told of, unless `quiet`, and the rows are taken as they come.
     """
     if order is None:
         return None
@@ -146,10 +171,11 @@ def times_of(
         wrong = f"{len(times) - len(np.unique(times))} rows have a time that another row has too"
     if not wrong:
         return times
-    warn_user(
-        f"order={order!r}: {wrong}, so the rows are taken in the order in which they stand, evenly "
-        "spaced. Fill in or drop those rows, or sort the table and give order='time'."
-    )
+    if not quiet:
+        warn_user(
+            f"order={order!r}: {wrong}, so the rows are taken in the order in which they stand, "
+            "evenly spaced. Fill in or drop those rows, or sort the table and give order='time'."
+        )
     return rows
 
 

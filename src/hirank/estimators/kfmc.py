@@ -12,11 +12,15 @@ from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted
 
 from hirank.choice.confidence import Confidence
+from hirank.choice.folds import FEWEST
 from hirank.choice.in_time import InTime
-from hirank.choice.search import Chosen, search
+from hirank.choice.search import Chosen
+from hirank.choice.whole import choose
 from hirank.estimators.automatic import Learned, is_automatic, plan_of
+from hirank.estimators.callbacks import teller
 from hirank.estimators.features import (
     bounds_of,
+    check_whole,
     rounded,
     times_of,
     warn_violations,
@@ -390,7 +394,7 @@ class KFMC(Imputer):
         if not seen.any(axis=0).all():
             empty = np.flatnonzero(~seen.any(axis=0)).tolist()
             raise ValueError(f"New features {empty} have no observed entry: drop them.")
-        filled = self._complete(table, observed).astype(np.float64)
+        filled = super()._complete(table, observed).astype(np.float64)  # long gaps too
         V = self._dictionary.coordinates(self._scaling.forward(filled))
         scaling = Scaling.measure(new, seen, scale="standard")
         scaled = scaling.forward(np.where(seen, new, 0).astype(np.float64))
@@ -402,6 +406,10 @@ class KFMC(Imputer):
 
     def _most_steps(self) -> int:
         return (len(stages_of(self)) + 1) * self.max_iter * (10 if is_automatic(self) else 1)
+
+    def _verbosity(self) -> int:
+        # Of the many stages of a search, candidates are told of instead.
+        return self.verbose - 1 if self.verbose and is_automatic(self) else self.verbose
 
     def _prepare(self, table: Array, observed: NDArray[np.bool_], used: NDArray[np.bool_]) -> None:
         self._began = perf_counter()
@@ -416,6 +424,7 @@ class KFMC(Imputer):
         self._used = np.flatnonzero(used)
         self._thin = int((observed[used].sum(axis=1) <= THIN).sum()) if table.shape[1] > THIN else 0
         self._whole = whole_features(self.integers, table, observed, names)
+        check_whole(self._whole, limits, names)
         times = times_of(self.order, table, observed, names)
         self._times = None if times is None else times[used]
         self._drift: Drift | None = None
@@ -424,9 +433,10 @@ class KFMC(Imputer):
     def _learn(
         self, X: Array, observed: NDArray[np.bool_], callback: Callback
     ) -> tuple[Learned, RowModel]:
-        options = Options(self.alpha, self.max_iter, self.tol, callback)
+        options = Options(self.alpha, self.max_iter, self.tol, callback, self.max_time)
         rng = generator(self.random_state)
-        if X.shape[1] and is_automatic(self):
+        enough = self.mix or self.order is not None or observed.sum() >= FEWEST
+        if X.shape[1] and is_automatic(self) and enough:
             return self._choose(X, observed, options, rng)
         stages, r = stages_of(self), components_of(self, len(X))
         task = Task(X, observed, r, kernel_of(self), stages, options, self._scaled_limits)
@@ -445,14 +455,10 @@ class KFMC(Imputer):
         self, X: Array, observed: NDArray[np.bool_], options: Options, rng: np.random.Generator
     ) -> tuple[Learned, RowModel]:
         """Let hidden entries decide what fills the table, n x v."""
-        record = Recorder(options.callback, max_time=self.max_time)
+        tell = teller(type(self).__name__, self.verbose)
+        record = Recorder(options.callback, max_time=self.max_time, tell=tell)
         plan = plan_of(self, len(X), options, self._scaled_limits)
-        in_time = None if self._times is None else InTime(self._times)
-        with Workers() as workers:
-            hidden = None if in_time is None else in_time.hidden(observed, rng)
-            chosen = search(X, observed, plan, workers, record, rng, hidden)
-        if in_time is not None:
-            self._drift, chosen = in_time.learn(X, observed, chosen, rng)
+        chosen, self._drift = choose(X, observed, plan, record, rng, self._times)
         if chosen.held_out is not None:
             self._confidence = Confidence.learn(
                 chosen.held_out, chosen.blend, chosen.mixture, X.shape[1]
@@ -482,15 +488,32 @@ class KFMC(Imputer):
             filled = super()._finish(scaled, known, blank, table, observed)
         else:
             names = getattr(self, "feature_names_in_", None)
-            times = times_of(self.order, table, observed, names)
+            times = times_of(self.order, table, observed, names, quiet=True)
             assert times is not None
             fill = np.where(blank[:, None], np.nan, scaled)
             scaled = InTime(times).combine(self._drift, scaled, known, fill)
             filled = self._scaling.backward(clipped(self._scaled_limits, scaled, known))
-        filled = rounded(filled, self._whole[kept], self._limits)
-        if self.max_gap is not None:
-            filled[too_long(observed[:, kept], self.max_gap)] = np.nan
-        return filled
+        return rounded(filled, self._whole[kept], self._limits)
+
+    def _fit(self, X: Any) -> tuple[Array, NDArray[np.bool_], Array]:
+        table, observed, filled = super()._fit(X)
+        return table, observed, self._with_gaps(table, observed, filled)
+
+    def _complete(self, table: Array, observed: NDArray[np.bool_]) -> Array:
+        times_of(self.order, table, observed, getattr(self, "feature_names_in_", None))  # may warn
+        return self._with_gaps(table, observed, super()._complete(table, observed))
+
+    def _with_gaps(self, table: Array, observed: NDArray[np.bool_], filled: Array) -> Array:
+        """Kept features, n x k, with NaN in gaps that are too long to fill."""
+        if self.max_gap is None:
+            return filled
+        names = getattr(self, "feature_names_in_", None)
+        times = times_of(self.order, table, observed, names, quiet=True)
+        assert times is not None  # max_gap needs an order
+        order = np.argsort(times, kind="stable")
+        wide = np.empty(filled.shape, bool)
+        wide[order] = too_long(observed[:, self.has_values_][order], self.max_gap)
+        return np.where(wide, np.array(np.nan, filled.dtype), filled)
 
     def _seen_as(self, X: Any) -> tuple[Array, NDArray[np.bool_], Array, NDArray[np.bool_]]:
         """X as a table, what is observed in it, and both as the models see them, n x v."""

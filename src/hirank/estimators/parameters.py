@@ -37,6 +37,8 @@ def check_parameters(model: Any) -> None:
             raise ValueError("max_gap needs ordered rows: give order='time' or a time column.")
     if model.solver == "newton" and (model.n_starts not in ("auto", 1) or model.max_time):
         raise ValueError("n_starts and max_time need solver='lbfgs'.")
+    if model.solver == "newton" and model.order is not None:
+        raise ValueError("order needs solver='lbfgs': the paper's algorithm knows no time.")
 
 
 def check_common(

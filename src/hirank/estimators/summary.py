@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hirank.choice.search import Chosen, HeldOut
-from hirank.estimators.automatic import described
 
 FEWEST = 5
 """Hidden entries of a feature below which its error would be chance."""
@@ -18,6 +17,7 @@ LEVEL = 1.03
 """Errors within this factor count as the same."""
 THIN = 2
 """Observed entries of a sample up to which its fills are guesses."""
+UNKNOWN = "No entries were hidden, so nothing is known of how good the fills are."
 SHOWN = 12
 """Features that the text lists, worst first."""
 
@@ -52,16 +52,19 @@ def summarize(model: Any) -> Summary:
         "n_components": model.n_components_,
         "seconds": model._seconds,
         "n_hidden": 0,
+        "verdict": UNKNOWN,
     }
-    if chosen is None or chosen.held_out is None:
+    if chosen is None:
         return Summary(facts)
     facts["chosen"] = [
-        {"candidate": described(one), "weight": weight, **one.settings}
+        {"candidate": str(one), "weight": weight, **one.settings}
         for one, weight in chosen.results
         if weight
     ]
+    if chosen.held_out is None:
+        return Summary(facts)
     held_out = chosen.held_out
-    scale = _rms(held_out.truth)
+    scale = _rms(held_out.truth - _means(model)[held_out.columns]) or np.nan
     facts |= {
         "n_hidden": len(held_out.truth),
         "error": _rms(held_out.fill - held_out.truth) / scale,
@@ -78,7 +81,7 @@ def _features(model: Any, held_out: HeldOut) -> list[dict[str, Any]]:
     """Each feature that varies: errors over that of its mean, and what to think of them."""
     kept = np.flatnonzero(model.has_values_)[model._scaling.varying]
     names = getattr(model, "feature_names_in_", None)
-    found = []
+    found, middle = [], _means(model)
     for v, j in enumerate(kept):
         mine = held_out.columns == v
         row: dict[str, Any] = {
@@ -90,7 +93,7 @@ def _features(model: Any, held_out: HeldOut) -> list[dict[str, Any]]:
         }
         if mine.sum() >= FEWEST:
             truth = held_out.truth[mine]
-            scale = _rms(truth)
+            scale = _rms(truth - middle[v]) or np.nan
             row["error"] = _rms(held_out.fill[mine] - truth) / scale
             row["linear_error"] = _rms(held_out.linear[mine] - truth) / scale
             row["remark"] = _remark(row["error"])
@@ -124,20 +127,29 @@ def _verdict(facts: dict[str, Any]) -> str:
     return "No linear method was tried."
 
 
+def _means(model: Any) -> NDArray[np.float64]:
+    """What column means are in the units that entries are judged in, v."""
+    return np.asarray(model._scaling.forward(model._scaling.mean[None])[0])
+
+
 def _rms(x: NDArray[np.float64]) -> float:
     return float(np.sqrt(np.mean(x**2)))
+
+
+def _linear_line(error: float) -> list[str]:
+    return [] if np.isnan(error) else [f"  best linear method  {error:.3f}"]
 
 
 def _lines(facts: dict[str, Any]) -> list[str]:
     lines = [f"hirank.KFMC, fitted in {facts['seconds']:.1f} s", facts["stop_reason"]]
     if not facts["n_hidden"]:
-        return [*lines, "No entries were hidden, so nothing is known of how good the fills are."]
+        return [*lines, facts["verdict"]]
     lines += [
         facts["verdict"],
         "",
         f"Error at {facts['n_hidden']} hidden entries (column mean = 1):",
         f"  this model          {facts['error']:.3f}",
-        f"  best linear method  {facts['linear_error']:.3f}",
+        *_linear_line(facts["linear_error"]),
         "",
         f"  {'feature':<24}{'error':>8}{'linear':>8}",
     ]

@@ -34,6 +34,7 @@ class Options:
     max_iter: int = 100  # most steps in each stage
     tol: float = 0.0  # a stage ends when the objective fell by less than this part in WINDOW steps
     callback: Callback | None = None
+    max_time: float | None = None  # seconds that all may take
 
 
 Between = Callable[[int, Setting, Array, Array], tuple[Array, Array] | None]
@@ -101,7 +102,8 @@ def run(
     seconds are counted on from it; so they are from `record`, if many walks share one.
     """
     if record is None:
-        record = Recorder(options.callback, None if after is None else after.trace)
+        before = None if after is None else after.trace
+        record = Recorder(options.callback, before, options.max_time)
     first = record.stages
     settings: list[Setting] = []
     for number, stage in enumerate(stages):
