@@ -101,7 +101,7 @@ class KFMC(Imputer):
         ``"lbfgs"`` minimizes over missing entries and dictionary together, along a path from
         strong to weak regularization. ``"newton"`` is Algorithm 1 of the paper: one dictionary
         whatever else is "auto" (RBF kernel, bandwidth 1, ``3.8 * n_samples**0.6`` points, at most
-        400), and neither ``mix`` nor ``order`` have an effect on its fills.
+        400). ``mix`` has no effect; ``order``, ``n_starts`` and ``max_time`` are errors.
     mix : bool, default=True
         Whether Gaussians, mixtures of them and low-rank factors take part. With False there are
         only dictionaries.
@@ -135,10 +135,9 @@ class KFMC(Imputer):
     tol : float, default=1e-3
         A stage ends when the objective fell by less than this fraction over ten steps.
     max_time : float, optional
-        Seconds that the search may take. After 60 % of them nothing new is begun, so that the best
-        so far can be fitted to everything; after all of them it ends with what it has. The step
-        that is being taken, ``order`` and the learning of widths come on top. No effect if there is
-        nothing to choose; an error with ``solver="newton"``.
+        Seconds that learning may take. A search begins nothing new after 60 % of them, so that the
+        best so far can be fitted to everything; after all of them it ends with what it has. The
+        step that is being taken, ``order`` and the learning of widths come on top.
     missing_values : float, default=nan
         What stands for a missing value. NaN always does as well.
     add_indicator : bool, default=False
@@ -149,7 +148,8 @@ class KFMC(Imputer):
     random_state : int, RandomState or None, default=None
         Chooses the entries that are hidden and the starting dictionaries.
     verbose : int, default=0
-        1 writes a line per stage to standard error, 2 a line per step.
+        1 writes a line per candidate to standard error, 2 also one per stage, 3 one per step. With
+        nothing to choose, 1 is a line per stage, 2 one per step.
 
     Attributes
     ----------
@@ -200,7 +200,10 @@ class KFMC(Imputer):
 
     ``interval`` and ``sample`` know from hidden entries how far fills are off. They need a table
     with 50 observed entries or more, and something to choose; else they raise. Below 50, one
-    cautious Gaussian fills the table, with a warning.
+    cautious Gaussian fills the table, with a warning (with ``mix=False`` one dictionary).
+
+    Models are chosen and learned from at most 10 000 samples, drawn at random (with ``order``, a
+    stretch from the middle); further ones are completed as ``transform`` would.
 
     float32 comes back as float32, but is solved in double precision: the end of the path needs the
     digits. A sample without any observed entry is left out of the fit and filled with the feature
@@ -344,11 +347,11 @@ class KFMC(Imputer):
         -------
         summary : Summary
             A dictionary that prints as text: ``chosen`` (candidates with weight and settings),
-            ``stop_reason``, ``n_components``, ``seconds`` and ``n_hidden``; if entries were hidden
+            ``stop_reason``, ``n_components``, ``seconds``, ``verdict`` (a sentence) and
+            ``n_hidden``; if entries were hidden
             also ``error`` and ``linear_error`` at them (root mean square, column mean = 1;
             ``linear_error`` is NaN with ``mix=False``), ``mean_error``, ``features`` (the same of
-            each feature, with a remark), ``thin_samples`` (with two observed entries or fewer) and
-            ``verdict``, a sentence.
+            each feature, with a remark) and ``thin_samples`` (with two observed entries or fewer).
 
         Examples
         --------
