@@ -40,18 +40,20 @@ class Confidence:
     ) -> NDArray[np.float64]:
         """Half the widths of intervals around the fills of X, n x v; 0 where observed."""
         half = np.zeros(X.shape)
-        half[~observed] = self.calibration.half_width(self._covariates(X, observed), coverage)
+        half[~observed] = self.calibration.half_width(self.covariates(X, observed), coverage)
         return half
 
     def draw(
-        self, X: Array, filled: Array, observed: NDArray[np.bool_], rng: np.random.Generator
+        self,
+        filled: Array,
+        observed: NDArray[np.bool_],
+        covariates: Covariates,
+        rng: np.random.Generator,
     ) -> NDArray[np.float64]:
-        """The table as it may be, n x v, around its fills."""
-        return self.calibration.draw(
-            filled, observed, self._covariates(X, observed), self.mixture, rng
-        )
+        """The table as it may be, n x v, around its fills; covariates are those of its holes."""
+        return self.calibration.draw(filled, observed, covariates, self.mixture, rng)
 
-    def _covariates(self, X: Array, observed: NDArray[np.bool_]) -> Covariates:
+    def covariates(self, X: Array, observed: NDArray[np.bool_]) -> Covariates:
         """Those of the missing entries of X, n x v."""
         missing = ~observed
         deviation, spread = np.zeros(X.shape), np.zeros(X.shape)

@@ -333,9 +333,10 @@ class KFMC(Imputer):
         seen = observed[:, self.has_values_]
         around = self._scaling.forward(filled.astype(np.float64))
         around = np.where(np.isnan(around), 0, around)
+        covariates = confidence.covariates(scaled, known)  # the same for all draws
         tables = np.empty((n_draws, *filled.shape), filled.dtype)
         for i in range(n_draws):
-            drawn = self._scaling.backward(confidence.draw(scaled, around, known, rng))
+            drawn = self._scaling.backward(confidence.draw(around, known, covariates, rng))
             drawn = rounded(drawn, self._whole[self.has_values_], self._limits)
             tables[i] = np.where(seen | np.isnan(filled), filled, drawn.astype(filled.dtype))
         return tables
