@@ -32,7 +32,8 @@ def measure(case: str, missing: float, kernel: str, size: str, seeds: int) -> di
         with warnings.catch_warnings():
             # At 70 % missing a sample may have nothing left.
             warnings.filterwarnings("ignore", ".*no observed entry", UserWarning)
-            filled = KFMC(r, kernel=kernel, random_state=seed).fit_transform(holes)
+            model = KFMC(r, kernel=kernel, bandwidth="path", mix=False, random_state=seed)
+            filled = model.fit_transform(holes)
         finite &= bool(np.isfinite(filled).all())
         mean = np.where(observed, truth, np.nanmean(holes, axis=0))
         ratios.append(

@@ -7,8 +7,12 @@ from hirank import KFMC, OnlineKFMC
 
 KERNELS, SOLVERS = ("rbf", "poly"), ("lbfgs", "newton")
 ESTIMATORS = [
-    KFMC(),
-    *(KFMC(kernel=k, bandwidth="path", mix=False, solver=s) for k in KERNELS for s in SOLVERS),
+    KFMC(max_iter=5, n_starts=1),
+    *(
+        KFMC(kernel=k, bandwidth="path", mix=False, max_iter=20, solver=s)
+        for k in KERNELS
+        for s in SOLVERS
+    ),
     *(OnlineKFMC(kernel=k, mode=m) for k in ("rbf", "poly") for m in ("window", "paper")),
 ]
 

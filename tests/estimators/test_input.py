@@ -6,8 +6,6 @@ from plain import plain
 
 from hirank import KFMC
 
-QUICK = {"max_iter": 10, "random_state": 0}
-
 
 @pytest.fixture
 def holes(curved):
@@ -16,7 +14,7 @@ def holes(curved):
 
 def test_a_sample_without_any_value_gets_the_means_and_one_warning(holes):
     holes[[3, 8]] = np.nan
-    model = KFMC(**QUICK)
+    model = plain(max_iter=10)
     for method in (model.fit_transform, model.transform):
         with pytest.warns(UserWarning, match=r"2 sample\(s\).*rows 3, 8") as caught:
             filled = method(holes)
@@ -36,11 +34,11 @@ def test_such_a_sample_does_not_influence_the_others(holes):
 def test_a_feature_without_any_value_is_dropped_or_kept(holes):
     holes[:, 4] = np.nan
     names = [f"f{i}" for i in range(12)]
-    model = KFMC(**QUICK)
+    model = plain(max_iter=10)
     filled = model.fit_transform(holes)
     assert filled.shape == model.transform(holes).shape == (120, 11)
     assert list(model.get_feature_names_out(names)) == names[:4] + names[5:]
-    kept = KFMC(keep_empty_features=True, **QUICK)
+    kept = plain(max_iter=10, keep_empty_features=True)
     assert (kept.fit_transform(holes)[:, 4] == 0).all()
     np.testing.assert_array_equal(np.delete(kept.transform(holes), 4, 1), model.transform(holes))
     assert len(kept.get_feature_names_out(names)) == 12
@@ -48,7 +46,7 @@ def test_a_feature_without_any_value_is_dropped_or_kept(holes):
 
 def test_indicator_columns_follow(holes):
     holes[:, 0] = 1.5  # nothing missing here
-    model = KFMC(add_indicator=True, **QUICK)
+    model = plain(max_iter=10, add_indicator=True)
     out = model.fit_transform(holes)
     np.testing.assert_array_equal(out[:, 12:], np.isnan(holes)[:, 1:])
     assert list(model.get_feature_names_out()[12:]) == [
@@ -61,29 +59,29 @@ def test_frames_in_frames_out(holes, output):
     frame = pytest.importorskip(output).DataFrame(
         {f"c{i}": column for i, column in enumerate(holes.T)}
     )
-    model = KFMC(add_indicator=True, **QUICK).set_output(transform=output)
+    model = plain(max_iter=10, add_indicator=True).set_output(transform=output)
     out = model.fit_transform(frame)
     assert list(out.columns) == list(model.get_feature_names_out())
-    array = KFMC(add_indicator=True, **QUICK).fit_transform(holes)
+    array = plain(max_iter=10, add_indicator=True).fit_transform(holes)
     np.testing.assert_array_equal(out.to_numpy(), array)
     assert list(model.transform(frame).columns) == list(out.columns)
 
 
 def test_null_values_of_frames_are_missing(holes):
     pd, pl = pytest.importorskip("pandas"), pytest.importorskip("polars")
-    expected = KFMC(**QUICK).fit_transform(holes)
+    expected = plain(max_iter=10).fit_transform(holes)
     names = [f"c{i}" for i in range(12)]
     nullable = pd.DataFrame(holes, columns=names).convert_dtypes()
     nulls = pl.DataFrame(holes, schema=names).fill_nan(None)
     for frame in (nullable, nulls):
-        np.testing.assert_allclose(KFMC(**QUICK).fit_transform(frame), expected)
+        np.testing.assert_allclose(plain(max_iter=10).fit_transform(frame), expected)
 
 
 def test_constant_features_are_known(holes):
     holes[:, 2] = 0.1
     holes[::3, 2] = np.nan
     holes[:, 5] = np.where(np.isnan(holes[:, 5]), np.nan, 1e9 + 1e-7)
-    model = KFMC(**QUICK)
+    model = plain(max_iter=10)
     for filled in (model.fit_transform(holes), model.transform(holes)):
         assert (filled[:, 2] == 0.1).all()
         assert (filled[:, 5] == 1e9 + 1e-7).all()
@@ -102,7 +100,7 @@ def test_one_sample_and_one_feature():
     assert (KFMC().fit_transform([[1.0, 2.0, np.nan]]) == [[1, 2]]).all()
     X = np.array([[1.0], [2.0], [np.nan], [4.0]])
     with pytest.warns(UserWarning, match=r"1 sample\(s\)"):
-        filled = KFMC().fit_transform(X)
+        filled = KFMC(mix=False).fit_transform(X)
     assert filled[2] == pytest.approx(7 / 3)
 
 
@@ -112,7 +110,7 @@ def test_two_samples():
 
 
 def test_nothing_missing_gives_the_table_back(curved):
-    model = KFMC(**QUICK)
+    model = plain(max_iter=10)
     np.testing.assert_array_equal(model.fit_transform(curved.truth), curved.truth)
     np.testing.assert_array_equal(model.transform(curved.truth), curved.truth)
     assert np.isfinite(model.transform(curved.holes)).all()
@@ -125,8 +123,8 @@ def test_everything_missing_is_an_error():
 
 def test_missing_values_by_a_number(holes):
     marked = np.where(np.isnan(holes), -200, holes)
-    expected = KFMC(**QUICK).fit_transform(holes)
-    model = KFMC(missing_values=-200, **QUICK)
+    expected = plain(max_iter=10).fit_transform(holes)
+    model = plain(max_iter=10, missing_values=-200)
     np.testing.assert_array_equal(model.fit_transform(marked), expected)
     marked[0, 0] = np.nan  # is missing as well, whatever missing_values says
     assert np.isfinite(model.fit_transform(marked)).all()
@@ -154,19 +152,19 @@ def test_fewer_samples_than_components_is_an_error(holes):
 
 
 def test_read_only_and_memory_mapped_tables(holes, tmp_path):
-    expected = KFMC(**QUICK).fit_transform(holes)
+    expected = plain(max_iter=10).fit_transform(holes)
     holes.flags.writeable = False
     np.save(tmp_path / "table.npy", holes)
     mapped = np.load(tmp_path / "table.npy", mmap_mode="r")
     for X in (holes, mapped, np.asfortranarray(holes)):
-        model = KFMC(**QUICK)
+        model = plain(max_iter=10)
         np.testing.assert_array_equal(model.fit_transform(X), expected)
         assert np.isfinite(model.transform(X)).all()
 
 
 def test_huge_and_tiny_numbers(holes):
     for factor in (1e150, 1e-150):
-        filled = KFMC(**QUICK).fit_transform(holes * factor)
+        filled = plain(max_iter=10).fit_transform(holes * factor)
         assert np.isfinite(filled).all()
         assert np.abs(filled).max() < 10 * np.nanmax(np.abs(holes)) * factor
 

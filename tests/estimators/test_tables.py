@@ -6,7 +6,13 @@ import hirank
 pd = pytest.importorskip("pandas")
 pl = pytest.importorskip("polars")
 
-QUICK = {"max_iter": 10, "random_state": 0}
+QUICK = {
+    "kernel": "rbf",
+    "bandwidth": "path",
+    "mix": False,
+    "max_iter": 10,
+    "random_state": 0,
+}
 
 
 @pytest.fixture

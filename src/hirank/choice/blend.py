@@ -43,23 +43,19 @@ class Blend:
         return np.where(observed, X, whole)
 
     def spread(self, fills: list[Array]) -> NDArray[np.float64]:
-        """How far the kinds are from each other in their fills, n x v: standard deviations."""
-        names = list(dict.fromkeys(self.kinds))
-        shares = np.array(
-            [
-                [w * (k == name) for w, k in zip(self.weights, self.kinds, strict=True)]
-                for name in names
-            ]
-        )
-        whole = shares.sum(axis=1)
-        means = np.tensordot(shares / whole[:, None], np.stack(fills), axes=1)
-        return weighted_spread(means, whole)
+        """How far the kinds are from the whole in their fills, n x v each."""
+        own = np.array(self.kinds)
+        means = []
+        for kind in dict.fromkeys(self.kinds):
+            shares = np.where(own == kind, self.weights, 0)
+            means.append(np.tensordot(shares / shares.sum(), np.stack(fills), axes=1))
+        return disagreement(np.stack(means), np.tensordot(self.weights, np.stack(fills), axes=1))
 
 
-def weighted_spread(fills: Array, weights: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Standard deviations over the first axis, with weights that sum to 1."""
-    mean = np.tensordot(weights, fills, axes=1)
-    return np.sqrt(np.tensordot(weights, (fills - mean) ** 2, axes=1))
+def disagreement(fills: Array, whole: Array) -> NDArray[np.float64]:
+    """Root mean square distance of several fills, over the first axis, from one."""
+    distance: NDArray[np.float64] = np.sqrt(np.mean((fills - whole) ** 2, axis=0))
+    return distance
 
 
 def weigh(fills: Array, truth: Array) -> NDArray[np.float64]:

@@ -50,6 +50,10 @@ class Bench:
         """Mean absolute error at hidden entries: a few far-off ones must not decide."""
         return float(np.mean(np.abs(self.hidden(fills) - self.truth)))
 
+    def tell(self, tried: Tried) -> None:
+        """Tell what came of a candidate."""
+        self.record.say(f"tried {tried}: error {tried.error:.4g} at hidden entries")
+
     def seen(self) -> list[NDArray[np.bool_]]:
         """What each fold leaves to learn from, n x v each."""
         return [self.observed & ~hidden for hidden in self.folds]
@@ -57,7 +61,10 @@ class Bench:
 
 @dataclass(frozen=True)
 class Tried:
-    """A candidate, and what came of it."""
+    """A candidate, and what came of it.
+
+    `error` is the mean absolute one at hidden entries, in units of the scaled features.
+    """
 
     name: str
     settings: dict[str, Any]
@@ -66,6 +73,16 @@ class Tried:
     seconds: float
     state: Any = field(repr=False)  # from which it can be fitted to everything
     failure: str = ""
+
+    def __str__(self) -> str:
+        count = self.settings["n_components"]
+        if self.name == "kernelized" and count:
+            return f"kernelized ({self.settings['kernel']}, {count} points)"
+        if self.name == "locally linear":
+            return f"locally linear ({count} Gaussians)"
+        if self.name == "low rank" and count:
+            return f"low rank ({count})"
+        return "linear (one Gaussian)" if count == 1 else self.name
 
 
 def failed(name: str, error: Exception) -> Tried:
@@ -95,6 +112,7 @@ def try_mixtures(bench: Bench) -> list[Tried]:
                 levels,
             )
         )
+        bench.tell(tried[-1])
         began = perf_counter()
     return tried
 
@@ -139,7 +157,9 @@ def try_factors(bench: Bench) -> list[Tried]:
     typical = sorted(choices, key=lambda c: c.rank)[len(choices) // 2]
     settings = {"n_components": typical.rank - 1, "ridge": typical.ridge}
     error, seconds = bench.error(fills), perf_counter() - began
-    return [Tried("low rank", settings, fills, error, seconds, typical)]
+    found = Tried("low rank", settings, fills, error, seconds, typical)
+    bench.tell(found)
+    return [found]
 
 
 def fit_factors(bench: Bench, tried: Tried) -> tuple[Array, RowModel]:

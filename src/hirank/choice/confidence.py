@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from hirank.choice.blend import Blend, weighted_spread
+from hirank.choice.blend import Blend, disagreement
 from hirank.choice.search import HeldOut
 from hirank.kernels import Array
 from hirank.solvers.intervals import Calibration, Covariates
@@ -30,7 +30,7 @@ class Confidence:
         covariates = Covariates(
             held_out.columns,
             held_out.spread,
-            weighted_spread(held_out.fills.T, held_out.weights),
+            disagreement(held_out.fills.T, held_out.fill),
         )
         residuals = held_out.fill - held_out.truth
         return cls(Calibration.learn(residuals, covariates, n_features), blend, mixture)

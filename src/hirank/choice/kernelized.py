@@ -27,8 +27,10 @@ GROWTH = 3
 """Times as many points, if more are tried."""
 GAIN = 0.97
 """Times the error with fewer points: what more must bring to be worth their cost."""
-FAR_BEHIND, BEHIND = 1.3, 1.1
-"""Times the error of other candidates: from where it is not worth to go on, or to grow."""
+BEHIND = 1.1
+"""Times the error of others, on noisy tables: from where it is not worth to go on."""
+EXACT, FAR_BEHIND = 0.1, 3.0
+"""The same on tables where the error of others is below this: there, late stages can gain much."""
 AS_GOOD, HOPELESS, PATIENCE = 1.02, 1.05, 2
 """As in `solvers.held_out`: errors as good as the lowest, too high, and how often in a row."""
 
@@ -122,12 +124,13 @@ class Kernelized:
             raise trouble
         probes.sort(key=lambda walks: -walks.error)
         best = probes[-1]
-        if not (best.ended or record.late) and best.error < FAR_BEHIND * rival:
+        reach = FAR_BEHIND if rival < EXACT else BEHIND
+        if not (best.ended or record.late) and best.error < reach * rival:
             with suppress(*FAILURES):  # what was found before that is as good as it was
                 best = self._further(best)
         done = [*probes[:-1], best]
         r = best.recipe.n_components
-        while r < most and not record.late and best.error < BEHIND * rival:
+        while r < most and not record.late and best.error < rival:
             r = min(most, GROWTH * r)
             try:
                 larger = self._larger(best, r)
@@ -277,7 +280,9 @@ class Kernelized:
                 for step, o in zip(steps[-1], seen, strict=True)
             ]
         own = errors[len(before) :]
-        return Walks(recipe, first, steps, own, perf_counter() - began)
+        walks = Walks(recipe, first, steps, own, perf_counter() - began)
+        self.bench.tell(tried(walks, self.bench))
+        return walks
 
     def _looked(
         self, stage: int, step: Step, seen: NDArray[np.bool_], recipe: Recipe

@@ -61,12 +61,10 @@ class HeldOut:
     fills: Array  # h x c; of the candidates with weight
     linear: Array  # of the best linear candidate; NaN without one
     spread: Array  # standard deviations that the mixture gives them; 0 without one
-    weights: NDArray[np.float64]  # c
 
     def first(self, h: int) -> HeldOut:
         """Only the first entries."""
-        cut = {f.name: getattr(self, f.name)[:h] for f in fields(self) if f.name != "weights"}
-        return HeldOut(**cut, weights=self.weights)
+        return HeldOut(**{f.name: getattr(self, f.name)[:h] for f in fields(self)})
 
 
 @dataclass(frozen=True)
@@ -100,20 +98,22 @@ def search(
     X = np.where(observed, X, 0)
     bench = Bench(X, observed, hidden or folds(observed, rng), workers, record)
     if not bench.folds:
-        warn_user(
-            f"Only {int(observed.sum())} entries are observed, too few to choose a model by: a "
-            "cautious linear one was taken. Treat its fills as guesses."
-        )
+        if not observed.all():
+            warn_user(
+                f"Only {int(observed.sum())} entries are observed, too few to choose a model by: a "
+                "cautious linear one was taken. Treat its fills as guesses."
+            )
         return _unjudged(bench, plan)
     others = _others(bench, plan)
     working = [one for one in others if np.isfinite(one.error)]
     start = min(working, key=lambda one: one.error, default=None)
     kernelized = Kernelized(bench, _starts(bench, plan, start), plan.options, plan.bounds, rng)
+    walks: list[Walks] = []
     try:
         rival = np.inf if start is None else start.error
-        walks = kernelized.search(plan.recipes, plan.most_components, rival)
+        if start is None or not record.late:
+            walks = kernelized.search(plan.recipes, plan.most_components, rival)
     except FAILURES as error:
-        walks = []
         others.append(failed("kernelized", error))
     if start is None and not walks:
         reasons = "; ".join(f"{one.name}: {one.failure}" for one in others)
@@ -124,6 +124,7 @@ def search(
         return _unjudged(bench, plan, others)
     candidates = [*_finalists(working), *(tried(one, bench) for one in walks[-1:])]
     weights = weigh(np.stack([bench.hidden(one.fills) for one in candidates], axis=1), bench.truth)
+    record.say("fitting the best to all entries")
     filled, blend, member, mixture = _fit(bench, plan, kernelized, walks, candidates, weights)
     rejected = [one for one in others if not any(one is c for c in candidates)]
     rejected += [tried(one, bench) for one in walks[:-1]]
@@ -243,7 +244,6 @@ def _held_out(bench: Bench, candidates: list[Tried], weights: NDArray[np.float64
         fills=fills[:, weights > 0],
         linear=np.full(len(rows), np.nan) if linear is None else bench.hidden(linear.fills),
         spread=spread,
-        weights=weights[weights > 0],
     )
 
 

@@ -84,21 +84,11 @@ def table_of(results: Sequence[tuple[Tried, float]]) -> dict[str, NDArray[Any]]:
 def sentence_of(chosen: Chosen) -> str:
     """What was chosen, and by what."""
     used = [(one, weight) for one, weight in chosen.results if weight]
-    names = [f"{round(100 * weight)} % {described(one)}" for one, weight in used]
+    names = [f"{round(100 * weight)} % {one}" for one, weight in used]
     what = names[0].partition(" % ")[2] if len(names) == 1 else " + ".join(names)
     if chosen.held_out is None:
         return f"Taken without a trial: {what}."
     return f"Chosen on {len(chosen.held_out.truth)} hidden entries: {what}."
-
-
-def described(one: Tried) -> str:
-    """A candidate in a few words."""
-    count = one.settings["n_components"]
-    if one.name == "kernelized":
-        return f"kernelized ({one.settings['kernel']}, {count} points)"
-    if one.name == "low rank":
-        return f"low rank ({count})"
-    return "linear (one Gaussian)" if count == 1 else f"locally linear ({count} Gaussians)"
 
 
 @dataclass(frozen=True)

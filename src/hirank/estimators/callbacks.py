@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from hirank.solvers.record import Progress
 
-__all__ = ["CallbackSupportMixin", "SklearnBridge", "reporter", "with_callbacks"]
+__all__ = ["CallbackSupportMixin", "SklearnBridge", "reporter", "teller", "with_callbacks"]
 
 if TYPE_CHECKING:
     from hirank.solvers.record import Callback
@@ -40,6 +41,17 @@ def reporter(name: str, verbose: int) -> Callback | None:
             )
 
     return report
+
+
+def teller(name: str, verbose: int) -> Callable[[str], None] | None:
+    """Write sentences to standard error, if verbose."""
+    if not verbose:
+        return None
+
+    def tell(sentence: str) -> None:
+        sys.stderr.write(f"[{name}] {sentence}\n")
+
+    return tell
 
 
 class SklearnBridge:

@@ -120,6 +120,10 @@ class Imputer(CallbackSupportMixin, OneToOneFeatureMixin, TransformerMixin, Base
         """As many steps as a fit may take, for progress."""
         return int(getattr(self, "max_iter", 1))
 
+    def _verbosity(self) -> int:
+        """How much to tell of steps: 1 a line per stage, 2 a line per step."""
+        return self.verbose
+
     @with_callbacks  # type: ignore[untyped-decorator]
     def fit(self, X: Any, y: object = None) -> Any:
         """Learn from a table.
@@ -265,7 +269,7 @@ class Imputer(CallbackSupportMixin, OneToOneFeatureMixin, TransformerMixin, Base
     def _told(self, X: Array, observed: NDArray[np.bool_], source: Any) -> tuple[Outcome, RowModel]:
         """Learn, while whoever listens is told of each step."""
         bridge = SklearnBridge(self, source, self._most_steps())
-        report = reporter(type(self).__name__, self.verbose)
+        report = reporter(type(self).__name__, self._verbosity())
 
         def callback(line: Progress) -> bool:
             if report is not None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass, replace
+from dataclasses import KW_ONLY, dataclass
 from time import perf_counter
 from typing import Any
 
@@ -12,9 +12,12 @@ from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted
 
 from hirank.choice.confidence import Confidence
+from hirank.choice.folds import FEWEST
 from hirank.choice.in_time import InTime
-from hirank.choice.search import search
+from hirank.choice.search import Chosen
+from hirank.choice.whole import choose
 from hirank.estimators.automatic import Learned, is_automatic, plan_of
+from hirank.estimators.callbacks import teller
 from hirank.estimators.features import (
     bounds_of,
     check_whole,
@@ -51,22 +54,39 @@ from hirank.solvers.table import Task, complete_table, complete_table_as_paper
 
 @dataclass(eq=False, repr=False)
 class KFMC(Imputer):
-    """Imputation of tables with nonlinear structure by kernelized factorization.
+    """Imputation of tables with curved structure, by models that hidden entries choose.
 
-    The samples (rows) are taken to lie near a curved surface, or several, or many subspaces. The
-    model is a dictionary of points in the space of the data; seen through a kernel, every sample is
-    close to a linear combination of them. Missing entries are chosen such that this holds.
+    Without arguments there is nothing to set. Some observed entries are hidden, candidates are
+    fitted to the rest and judged by what they fill in for them:
+
+    - linear: one Gaussian, with more or less noise;
+    - locally linear: mixtures of 2 to 32 Gaussians;
+    - low rank: factors, for tables without noise or with few samples;
+    - kernelized: a dictionary of points in the space of the data. Seen through a kernel, every
+      sample is close to a linear combination of them. Several kernels, paths and sizes are tried.
+
+    The best of each kind get weights, also by hidden entries; who gains nothing gets none. What has
+    weight is fitted once more to all entries, and the weighted mean of the fills is the result.
+    ``print(model.summary())`` tells what was chosen and how good it is.
+
+    With ``mix=False`` and ``n_components``, ``kernel`` and ``bandwidth`` all given, nothing is
+    chosen but the end of the path: one dictionary is fitted, as in the paper.
 
     Parameters
     ----------
     n_components : int or "auto", default="auto"
-        Points in the dictionary, at most the number of samples. ``"auto"`` takes
-        ``3.8 * n_samples**0.6`` (60 for 100 samples, 240 for 1000), at most 400.
-    kernel : {"rbf", "poly"} or Kernel, default="rbf"
-        A kernel object is used as it is, in units of the scaled features.
-    bandwidth : "path" or float, default="path"
+        Points in a dictionary, at most the number of samples. ``"auto"`` begins with a third of
+        ``3.8 * n_samples**0.6`` (20 for 100 samples, 80 for 1000) and takes three times as many, up
+        to twice that number and 800, as long as hidden entries gain 3 % and no other model is
+        ahead.
+    kernel : {"auto", "rbf", "poly"} or Kernel, default="auto"
+        ``"auto"`` tries the RBF kernel, then the polynomial one unless models that are no
+        dictionaries are ahead by then. A kernel object is used as it is, in units of the scaled
+        features.
+    bandwidth : {"auto", "path"} or float, default="auto"
         Length scale of the RBF kernel as a multiple of the mean distance between samples.
-        ``"path"`` grows from 1 to 8 along the stages; a number stays.
+        ``"path"`` grows from 1 to 8 along the stages; ``"auto"`` also tries a smoother path, from 2
+        to 8 with ten times the first ridge, which suits noise; a number stays.
     degree : int, default=2
         Degree of the polynomial kernel.
     offset : float, default=1.0
@@ -75,18 +95,49 @@ class KFMC(Imputer):
         Weight of the size of the dictionary (no effect with the RBF kernel, whose size is fixed).
     beta : float, optional
         Ridge of the codes, in units of the mean of k(d, d) over the dictionary: the value at the
-        end of the path for ``solver="lbfgs"``, throughout for ``"newton"``. Raise it for noisy
-        data. By default 1e-10 and 1e-3.
+        end of the path for ``solver="lbfgs"``, throughout for ``"newton"``. By default 1e-10 and
+        1e-3. A path also ends earlier, where hidden entries are recovered best.
     solver : {"lbfgs", "newton"}, default="lbfgs"
         ``"lbfgs"`` minimizes over missing entries and dictionary together, along a path from
-        strong to weak regularization that ends where a few hidden entries are recovered best.
-        ``"newton"`` is Algorithm 1 of the paper.
-    scale : bool, default=True
-        Bring each feature to mean 0 and standard deviation 1 first, and back afterwards.
+        strong to weak regularization. ``"newton"`` is Algorithm 1 of the paper: one dictionary
+        whatever else is "auto" (RBF kernel, bandwidth 1, ``3.8 * n_samples**0.6`` points, at most
+        400). ``mix`` has no effect; ``order``, ``n_starts`` and ``max_time`` are errors.
+    mix : bool, default=True
+        Whether Gaussians, mixtures of them and low-rank factors take part. With False there are
+        only dictionaries.
+    n_starts : int or "auto", default="auto"
+        Models of a kind whose fills are averaged. ``"auto"`` takes four dictionaries from
+        different starts, or two if they have more than 120 points, and up to four mixtures. Of
+        mixtures there are never more than sets of hidden entries (one if the table is large, five
+        at most), of linear models always one.
+    bounds : pair, list of pairs or dict, optional
+        Limits of the fills. A pair ``(lower, upper)`` for all features, one for each, or a
+        dictionary from names or numbers of columns to pairs; None is no limit. Observed values
+        beyond stay what they are, with a warning.
+    integers : "auto", bool or list of columns, optional
+        Features whose fills are rounded to whole numbers, by name or number; ``"auto"``: those with
+        nothing but whole numbers observed; True: all. By default none.
+    order : "time", str or int, optional
+        Rows follow each other in time, and neighbors in time help to fill gaps. ``"time"``: as they
+        stand, evenly spaced (unless a column has that name); else the name or number of the column
+        with the times, which must be complete and different. If they are not, rows are taken as
+        they stand, with a warning.
+    max_gap : int, optional
+        Entries in gaps of more rows than this, in the order in which rows stand, remain NaN. Needs
+        ``order``.
+    scale : {"auto", "standard", "robust"} or bool, default="auto"
+        ``"standard"`` brings each feature to mean 0 and standard deviation 1 first, and back
+        afterwards. ``"auto"`` (or True) does too, but gross errors don't count, neither in that nor
+        in the fit, and amounts with heavy tails are compressed. ``"robust"`` compresses all heavy
+        tails. False leaves the units as they are.
     max_iter : int, default=250
-        Most steps in each stage (``"newton"`` has one stage).
+        Most steps in each stage of a dictionary (``"newton"`` has one stage).
     tol : float, default=1e-3
         A stage ends when the objective fell by less than this fraction over ten steps.
+    max_time : float, optional
+        Seconds that learning may take. A search begins nothing new after 60 % of them, so that the
+        best so far can be fitted to everything; after all of them it ends with what it has. The
+        step that is being taken, ``order`` and the learning of widths come on top.
     missing_values : float, default=nan
         What stands for a missing value. NaN always does as well.
     add_indicator : bool, default=False
@@ -95,38 +146,68 @@ class KFMC(Imputer):
         Features without any observed entry in ``fit`` are dropped; with True they are kept and
         filled with 0.
     random_state : int, RandomState or None, default=None
-        Chooses the starting dictionary.
+        Chooses the entries that are hidden and the starting dictionaries.
     verbose : int, default=0
-        1 writes a line per stage to standard error, 2 a line per step.
+        1 writes a line per candidate to standard error, 2 also one per stage, 3 one per step. With
+        nothing to choose, 1 is a line per stage, 2 one per step.
 
     Attributes
     ----------
+    search_results_ : dict of arrays
+        A row for each candidate, best of each kind last: ``candidate`` ("linear", "locally
+        linear", "low rank", "kernelized"), ``kernel``, ``n_components`` (Gaussians, rank or
+        points), ``bandwidth``, ``beta``, ``noise`` (part of the variance, of Gaussians), ``ridge``
+        (of factors), ``error`` (mean absolute error at hidden entries, scaled features),
+        ``seconds``, ``weight`` in the result, ``failure`` (why it came to nothing, if so). NaN or
+        "" where a setting has no meaning. ``pandas.DataFrame(model.search_results_)`` shows it.
+        Empty if nothing was chosen.
+    held_out_ : dict of arrays
+        The hidden entries in the units of the data: ``row``, ``feature``, ``truth``, and what the
+        chosen models (``fill``) and the best linear one (``linear``) filled in without having seen
+        them. Empty if nothing was hidden.
     dictionary_ : array, n_components_ x n_features_kept
-        The dictionary, in the units of the data.
+        The first dictionary, in the units of the data; also learned if it has no weight.
     n_components_ : int
+        Its points.
     kernel_ : Kernel
-        The kernel of the last stage, for scaled features.
+        Its kernel at the last stage, for scaled features.
     has_values_ : bool array, n_features_in_
         Which features had an observed entry in ``fit``.
     objective_ : float
-        Reduced objective at the end.
+        Its reduced objective at the end; NaN if there was no dictionary to learn.
     n_iter_ : int
-        Steps in all.
+        Steps in all, those of all candidates.
     stop_reason_ : str
-        A sentence.
+        A sentence: what was chosen, or how one dictionary ended.
     trace_ : structured array
-        Columns ``step``, ``stage``, ``objective``, ``seconds``.
+        Columns ``step``, ``stage``, ``objective``, ``seconds``, one candidate after the other; of
+        Gaussians ``objective`` is the negative log likelihood of a sample.
     n_features_in_ : int
     feature_names_in_ : array of str
         Only if X has string column names.
 
+    See Also
+    --------
+    hirank.complete : One call for arrays and data frames.
+    hirank.OnlineKFMC : For rows that keep coming.
+
     Notes
     -----
     Observed entries come back bit for bit. ``fit_transform`` returns the solution of the fit;
-    ``transform`` completes each sample on its own with the fitted dictionary and never changes the
-    model. float32 comes back as float32, but is solved in double precision: the end of the path
-    needs the digits. A sample without any observed entry is left out of the fit and filled with the
-    feature means, with a warning.
+    ``transform`` completes with what was learned and never changes the model, so the two differ
+    slightly on the same table. ``transform`` completes each sample on its own, the same alone and
+    in any batch, except with ``order``: then neighbors in time count.
+
+    ``interval`` and ``sample`` know from hidden entries how far fills are off. They need a table
+    with 50 observed entries or more, and something to choose; else they raise. Below 50, one
+    cautious Gaussian fills the table, with a warning (with ``mix=False`` one dictionary).
+
+    Models are chosen and learned from at most 10 000 samples, drawn at random (with ``order``, a
+    stretch from the middle); further ones are completed as ``transform`` would.
+
+    float32 comes back as float32, but is solved in double precision: the end of the path needs the
+    digits. A sample without any observed entry is left out of the fit and filled with the feature
+    means, with a warning.
 
     Examples
     --------
@@ -136,9 +217,12 @@ class KFMC(Imputer):
     >>> X = np.column_stack([t, t**2, t**3, np.cos(3 * t)])
     >>> holes = X.copy()
     >>> holes[::3, 1] = np.nan
-    >>> filled = KFMC(random_state=0).fit_transform(holes)
+    >>> model = KFMC(random_state=0)
+    >>> filled = model.fit_transform(holes)
     >>> bool(np.abs(filled - X).max() < 0.05)
     True
+    >>> model.stop_reason_[:29]
+    'Chosen on 110 hidden entries:'
     """
 
     n_components: int | str = "auto"
@@ -176,7 +260,22 @@ class KFMC(Imputer):
         Returns
         -------
         lower, upper : arrays, n_samples x n_features_kept
-            Around what ``transform`` fills in; at observed entries, their values.
+            Around what ``transform`` fills in, within ``bounds``; at observed entries, their
+            values. Ends are not rounded to ``integers``; what ``max_gap`` leaves empty is NaN.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from hirank import KFMC
+        >>> rng = np.random.default_rng(0)
+        >>> size = rng.normal(size=40)
+        >>> truth = np.column_stack([size, 2 * size, 3 * size]) + rng.normal(size=(40, 3)) / 4
+        >>> X = truth.copy()
+        >>> X[::4, 1] = np.nan
+        >>> model = KFMC(max_iter=20, random_state=0).fit(X)
+        >>> lower, upper = model.interval(X, coverage=0.9)
+        >>> bool(((lower <= truth) & (truth <= upper))[::4, 1].mean() >= 0.8)
+        True
         """
         check_number("coverage", coverage, above=0)
         if not coverage < 1:
@@ -199,7 +298,7 @@ class KFMC(Imputer):
 
         Missing entries are drawn around what ``transform`` fills in, those of a sample together,
         as far apart as hidden entries were from their fills. What is computed from each table
-        differs by what is not known.
+        differs by what is not known. Draws keep to ``bounds`` and ``integers``.
 
         Parameters
         ----------
@@ -210,6 +309,22 @@ class KFMC(Imputer):
         Returns
         -------
         tables : array, n_draws x n_samples x n_features_kept
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from hirank import KFMC
+        >>> rng = np.random.default_rng(0)
+        >>> size = rng.normal(size=40)
+        >>> truth = np.column_stack([size, 2 * size, 3 * size]) + rng.normal(size=(40, 3)) / 4
+        >>> X = truth.copy()
+        >>> X[::4, 1] = np.nan
+        >>> model = KFMC(max_iter=20, random_state=0).fit(X)
+        >>> tables = model.sample(X, n_draws=4, random_state=0)
+        >>> tables.shape
+        (4, 40, 3)
+        >>> bool(tables[:, 0, 1].std() > 0), bool(tables[:, 1, 1].std() == 0)  # missing, observed
+        (True, True)
         """
         check_count("n_draws", n_draws)
         table, observed, scaled, known = self._seen_as(X)
@@ -232,7 +347,26 @@ class KFMC(Imputer):
         Returns
         -------
         summary : Summary
-            A dictionary that prints as text.
+            A dictionary that prints as text: ``chosen`` (candidates with weight and settings),
+            ``stop_reason``, ``n_components``, ``seconds``, ``verdict`` (a sentence) and
+            ``n_hidden``; if entries were hidden
+            also ``error`` and ``linear_error`` at them (root mean square, column mean = 1;
+            ``linear_error`` is NaN with ``mix=False``), ``mean_error``, ``features`` (the same of
+            each feature, with a remark) and ``thin_samples`` (with two observed entries or fewer).
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from hirank import KFMC
+        >>> rng = np.random.default_rng(0)
+        >>> size = rng.normal(size=40)
+        >>> truth = np.column_stack([size, 2 * size, 3 * size]) + rng.normal(size=(40, 3)) / 4
+        >>> X = truth.copy()
+        >>> X[::4, 1] = np.nan
+        >>> model = KFMC(max_iter=20, random_state=0).fit(X)
+        >>> summary = model.summary()
+        >>> summary["verdict"][:30]
+        'A linear method does as well: '
         """
         check_is_fitted(self)
         return summarize(self)
@@ -277,6 +411,10 @@ class KFMC(Imputer):
     def _most_steps(self) -> int:
         return (len(stages_of(self)) + 1) * self.max_iter * (10 if is_automatic(self) else 1)
 
+    def _verbosity(self) -> int:
+        # Of the many stages of a search, candidates are told of instead.
+        return self.verbose - 1 if self.verbose and is_automatic(self) else self.verbose
+
     def _prepare(self, table: Array, observed: NDArray[np.bool_], used: NDArray[np.bool_]) -> None:
         self._began = perf_counter()
         names = getattr(self, "feature_names_in_", None)
@@ -287,6 +425,7 @@ class KFMC(Imputer):
             kept = self.has_values_
             self._limits = Bounds(limits.lower[kept], limits.upper[kept])
             self._scaled_limits = self._limits.scaled(self._scaling)
+        self._used = np.flatnonzero(used)
         self._thin = int((observed[used].sum(axis=1) <= THIN).sum()) if table.shape[1] > THIN else 0
         self._whole = whole_features(self.integers, table, observed, names)
         check_whole(self._whole, limits, names)
@@ -300,7 +439,8 @@ class KFMC(Imputer):
     ) -> tuple[Learned, RowModel]:
         options = Options(self.alpha, self.max_iter, self.tol, callback, self.max_time)
         rng = generator(self.random_state)
-        if X.shape[1] and is_automatic(self):
+        enough = self.mix or self.order is not None or observed.sum() >= FEWEST
+        if X.shape[1] and is_automatic(self) and enough:
             return self._choose(X, observed, options, rng)
         stages, r = stages_of(self), components_of(self, len(X))
         task = Task(X, observed, r, kernel_of(self), stages, options, self._scaled_limits)
@@ -319,24 +459,15 @@ class KFMC(Imputer):
         self, X: Array, observed: NDArray[np.bool_], options: Options, rng: np.random.Generator
     ) -> tuple[Learned, RowModel]:
         """Let hidden entries decide what fills the table, n x v."""
-        record = Recorder(options.callback, max_time=self.max_time)
+        tell = teller(type(self).__name__, self.verbose)
+        record = Recorder(options.callback, max_time=self.max_time, tell=tell)
         plan = plan_of(self, len(X), options, self._scaled_limits)
-        in_time, back = None, np.arange(len(X))
-        if self._times is not None:
-            # Chance must not depend on how the rows happen to stand.
-            order = np.argsort(self._times, kind="stable")
-            in_time, back = InTime(self._times[order]), np.argsort(order)
-            X, observed = X[order], observed[order]
-        with Workers() as workers:
-            hidden = None if in_time is None else in_time.hidden(observed, rng)
-            chosen = search(X, observed, plan, workers, record, rng, hidden)
-        if in_time is not None:
-            self._drift, chosen = in_time.learn(X, observed, chosen, rng)
+        chosen, self._drift = choose(X, observed, plan, record, rng, self._times)
         if chosen.held_out is not None:
             self._confidence = Confidence.learn(
                 chosen.held_out, chosen.blend, chosen.mixture, X.shape[1]
             )
-        return Learned.chosen(replace(chosen, X=chosen.X[back]), record), chosen.blend
+        return Learned.chosen(chosen, record), chosen.blend
 
     def _publish(self, outcome: Learned) -> None:
         self._dictionary, self._chosen = outcome.dictionary, outcome.notes
@@ -345,6 +476,7 @@ class KFMC(Imputer):
         settings = outcome.dictionary.settings
         self.kernel_ = settings[-1].kernel if settings else kernel_of(self)
         self.search_results_ = outcome.results
+        self.held_out_ = self._in_units(outcome.notes)
         self._seconds = perf_counter() - self._began
 
     def _finish(
@@ -399,6 +531,29 @@ class KFMC(Imputer):
             scaled,
             seen[:, self._scaling.varying] & self._scaling.believable(kept),
         )
+
+    def _in_units(self, chosen: Chosen | None) -> dict[str, NDArray[Any]]:
+        """Hidden entries and what was filled in for them, in the units of the data."""
+        held_out = None if chosen is None else chosen.held_out
+        if held_out is None:
+            return {}
+        h, v = len(held_out.truth), int(self._scaling.varying.sum())
+        kept = np.flatnonzero(self.has_values_)[self._scaling.varying]
+
+        def back(values: Array) -> NDArray[np.float64]:
+            one = np.zeros((h, v))
+            one[np.arange(h), held_out.columns] = values
+            full = np.empty((h, len(self.has_values_)))
+            full[:, self.has_values_] = self._scaling.backward(one)
+            return full[np.arange(h), kept[held_out.columns]]
+
+        return {
+            "row": self._used[held_out.rows],
+            "feature": kept[held_out.columns],
+            "truth": back(held_out.truth),
+            "fill": back(held_out.fill),
+            "linear": back(held_out.linear),
+        }
 
     def _sure(self) -> Confidence:
         if self._confidence is None:

@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hirank.choice.search import Chosen, HeldOut
-from hirank.estimators.automatic import described
 
 FEWEST = 5
 """Hidden entries of a feature below which its error would be chance."""
@@ -58,7 +57,7 @@ def summarize(model: Any) -> Summary:
     if chosen is None:
         return Summary(facts)
     facts["chosen"] = [
-        {"candidate": described(one), "weight": weight, **one.settings}
+        {"candidate": str(one), "weight": weight, **one.settings}
         for one, weight in chosen.results
         if weight
     ]

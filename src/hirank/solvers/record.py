@@ -47,8 +47,8 @@ class Completed:
 class Recorder:
     """The lines of a trace, one per step.
 
-    `after` is a trace that this one continues; `max_time` the seconds that all may take. Threads
-    may share a recorder.
+    `after` is a trace that this one continues, `max_time` the seconds that all may take; `tell`
+    gets sentences on what is being done. Threads may share a recorder.
     """
 
     def __init__(
@@ -56,8 +56,9 @@ class Recorder:
         callback: Callback | None = None,
         after: NDArray[np.void] | None = None,
         max_time: float | None = None,
+        tell: Callable[[str], None] | None = None,
     ) -> None:
-        self.callback, self.max_time = callback, max_time
+        self.callback, self.max_time, self.tell = callback, max_time, tell
         self.lines = [] if after is None else [Progress(*line) for line in after.tolist()]
         self.began = perf_counter() - (self.lines[-1].seconds if self.lines else 0.0)
         self.over = False  # whether the callback has asked to stop, or the time is up
@@ -79,6 +80,11 @@ class Recorder:
             if self.callback is not None and self.callback(line):
                 self.over, self.out_of_time = True, False
             return self.over
+
+    def say(self, sentence: str) -> None:
+        """Tell whoever listens what is being done."""
+        if self.tell is not None:
+            self.tell(f"{sentence} ({self.seconds:.1f} s)")
 
     @property
     def seconds(self) -> float:
