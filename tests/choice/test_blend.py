@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from hirank.choice.blend import Blend, weigh, weighted_spread
+from hirank.choice.blend import Blend, disagreement, weigh
 from hirank.model.bounds import Bounds
 
 NUMBERS = st.floats(-100, 100, allow_subnormal=False).map(lambda x: round(x, 6))
@@ -107,7 +107,7 @@ def test_parts_of_one_kind_do_not_spread():
     np.testing.assert_allclose(same.spread(same.fills(np.zeros((1, 1)), nothing)), 0, atol=1e-12)
 
 
-def test_spread_is_a_weighted_standard_deviation(rng):
-    fills, weights = rng.normal(size=(3, 4, 2)), np.array([0.5, 0.25, 0.25])
-    repeated = np.concatenate([fills[:1], fills])
-    np.testing.assert_allclose(weighted_spread(fills, weights), repeated.std(axis=0))
+def test_disagreement_around_the_mean_is_a_standard_deviation(rng):
+    fills = rng.normal(size=(3, 4, 2))
+    np.testing.assert_allclose(disagreement(fills, fills.mean(axis=0)), fills.std(axis=0))
+    np.testing.assert_allclose(disagreement(fills[:1], fills[0] + 2), 2)
