@@ -42,6 +42,11 @@ class Blend:
         whole = sum(w * fill for w, fill in zip(self.weights, fills, strict=True))
         return np.where(observed, X, whole)
 
+    def shares(self) -> NDArray[np.float64]:
+        """The weights of the kinds, in order."""
+        own = np.array(self.kinds)
+        return np.array([self.weights[own == kind].sum() for kind in dict.fromkeys(self.kinds)])
+
     def spread(self, fills: list[Array]) -> NDArray[np.float64]:
         """How far the kinds are from the whole in their fills, n x v each."""
         own = np.array(self.kinds)

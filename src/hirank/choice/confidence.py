@@ -30,7 +30,8 @@ class Confidence:
         covariates = Covariates(
             held_out.columns,
             held_out.spread,
-            disagreement(held_out.fills.T, held_out.fill),
+            # Around the blend, as for new entries, even where neighbors in time moved the fills.
+            disagreement(held_out.fills.T, held_out.fills @ blend.shares()),
         )
         residuals = held_out.fill - held_out.truth
         return cls(Calibration.learn(residuals, covariates, n_features), blend, mixture)
