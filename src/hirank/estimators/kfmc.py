@@ -14,7 +14,6 @@ from sklearn.utils.validation import check_is_fitted
 from hirank.choice.confidence import Confidence
 from hirank.choice.folds import FEWEST
 from hirank.choice.in_time import InTime
-from hirank.choice.search import Chosen
 from hirank.choice.whole import choose
 from hirank.estimators.automatic import Learned, is_automatic, plan_of
 from hirank.estimators.callbacks import teller
@@ -28,8 +27,6 @@ from hirank.estimators.features import (
 )
 from hirank.estimators.imputer import Imputer
 from hirank.estimators.parameters import (
-    check_count,
-    check_number,
     check_parameters,
     components_of,
     generator,
@@ -38,6 +35,7 @@ from hirank.estimators.parameters import (
     stages_of,
 )
 from hirank.estimators.summary import THIN, Summary, summarize
+from hirank.estimators.trust import draws_of, held_out_of, interval_of
 from hirank.kernels import Array, Kernel
 from hirank.model.bounds import Bounds, clipped
 from hirank.model.scaling import Scaling
@@ -277,21 +275,7 @@ class KFMC(Imputer):
         >>> bool(((lower <= truth) & (truth <= upper))[::4, 1].mean() >= 0.8)
         True
         """
-        check_number("coverage", coverage, above=0)
-        if not coverage < 1:
-            raise ValueError(f"coverage must be below 1, for instance 0.9; got {coverage!r}.")
-        table, observed, scaled, known = self._seen_as(X)
-        confidence = self._sure()
-        half = confidence.half_width(scaled, known, float(coverage))
-        filled = self._complete(table, observed)
-        around = self._scaling.forward(filled.astype(np.float64))
-        kept = self.has_values_
-        seen = observed[:, kept]
-        ends = []
-        for end in (around - half, around + half):
-            limits = rounded(self._scaling.backward(end), self._whole[kept] & False, self._limits)
-            ends.append(np.where(seen | np.isnan(filled), filled, limits.astype(filled.dtype)))
-        return ends[0], ends[1]
+        return interval_of(self, X, coverage)
 
     def sample(self, X: Any, n_draws: int = 5, random_state: Any = None) -> Array:
         """Completed tables as they may be: for multiple imputation.
@@ -326,20 +310,7 @@ class KFMC(Imputer):
         >>> bool(tables[:, 0, 1].std() > 0), bool(tables[:, 1, 1].std() == 0)  # missing, observed
         (True, True)
         """
-        check_count("n_draws", n_draws)
-        table, observed, scaled, known = self._seen_as(X)
-        confidence, rng = self._sure(), generator(random_state)
-        filled = self._complete(table, observed)
-        seen = observed[:, self.has_values_]
-        around = self._scaling.forward(filled.astype(np.float64))
-        around = np.where(np.isnan(around), 0, around)
-        covariates = confidence.covariates(scaled, known)  # the same for all draws
-        tables = np.empty((n_draws, *filled.shape), filled.dtype)
-        for i in range(n_draws):
-            drawn = self._scaling.backward(confidence.draw(around, known, covariates, rng))
-            drawn = rounded(drawn, self._whole[self.has_values_], self._limits)
-            tables[i] = np.where(seen | np.isnan(filled), filled, drawn.astype(filled.dtype))
-        return tables
+        return draws_of(self, X, n_draws, random_state)
 
     def summary(self) -> Summary:
         """What was chosen, how good it is, and what not to trust.
@@ -476,7 +447,7 @@ class KFMC(Imputer):
         settings = outcome.dictionary.settings
         self.kernel_ = settings[-1].kernel if settings else kernel_of(self)
         self.search_results_ = outcome.results
-        self.held_out_ = self._in_units(outcome.notes)
+        self.held_out_ = held_out_of(self, outcome.notes)
         self._seconds = perf_counter() - self._began
 
     def _finish(
@@ -518,48 +489,3 @@ class KFMC(Imputer):
         wide = np.empty(filled.shape, bool)
         wide[order] = too_long(observed[:, self.has_values_][order], self.max_gap)
         return np.where(wide, np.array(np.nan, filled.dtype), filled)
-
-    def _seen_as(self, X: Any) -> tuple[Array, NDArray[np.bool_], Array, NDArray[np.bool_]]:
-        """X as a table, what is observed in it, and both as the models see them, n x v."""
-        check_is_fitted(self)
-        table, observed = self._checked(X, reset=False)
-        kept, seen = table[:, self.has_values_], observed[:, self.has_values_]
-        scaled = self._scaling.forward(np.where(seen, kept, 0).astype(np.float64))
-        return (
-            table,
-            observed,
-            scaled,
-            seen[:, self._scaling.varying] & self._scaling.believable(kept),
-        )
-
-    def _in_units(self, chosen: Chosen | None) -> dict[str, NDArray[Any]]:
-        """Hidden entries and what was filled in for them, in the units of the data."""
-        held_out = None if chosen is None else chosen.held_out
-        if held_out is None:
-            return {}
-        h, v = len(held_out.truth), int(self._scaling.varying.sum())
-        kept = np.flatnonzero(self.has_values_)[self._scaling.varying]
-
-        def back(values: Array) -> NDArray[np.float64]:
-            one = np.zeros((h, v))
-            one[np.arange(h), held_out.columns] = values
-            full = np.empty((h, len(self.has_values_)))
-            full[:, self.has_values_] = self._scaling.backward(one)
-            return full[np.arange(h), kept[held_out.columns]]
-
-        return {
-            "row": self._used[held_out.rows],
-            "feature": kept[held_out.columns],
-            "truth": back(held_out.truth),
-            "fill": back(held_out.fill),
-            "linear": back(held_out.linear),
-        }
-
-    def _sure(self) -> Confidence:
-        if self._confidence is None:
-            raise ValueError(
-                "This fit has hidden no entries to learn from how good its fills are: the table "
-                "was too small, or all settings were given. Use a larger table, or leave "
-                "n_components='auto' or mix=True."
-            )
-        return self._confidence

@@ -13,8 +13,8 @@ FEWEST = 5
 """Hidden entries of a feature below which its error would be chance."""
 POOR, NO_BETTER = 0.9, 1.0
 """Error over that of the column mean: hardly worth it, and not at all."""
-LEVEL = 1.03
-"""Errors within this factor count as the same."""
+LEVEL, MUCH = 1.03, 1.5
+"""Times an error: that counts as the same, and much more."""
 THIN = 2
 """Observed entries of a sample up to which its fills are guesses."""
 UNKNOWN = "No entries were hidden, so nothing is known of how good the fills are."
@@ -64,7 +64,8 @@ def summarize(model: Any) -> Summary:
     if chosen.held_out is None:
         return Summary(facts)
     held_out = chosen.held_out
-    scale = _rms(held_out.truth - _means(model)[held_out.columns]) or np.nan
+    truth = held_out.truth
+    scale = _rms(truth - _means(model)[held_out.columns]) or np.nan
     facts |= {
         "n_hidden": len(held_out.truth),
         "error": _rms(held_out.fill - held_out.truth) / scale,
@@ -73,7 +74,11 @@ def summarize(model: Any) -> Summary:
         "features": _features(model, held_out),
         "thin_samples": model._thin,
     }
-    facts["verdict"] = _verdict(facts)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        gain = max(
+            size(held_out.linear - truth) / size(held_out.fill - truth) for size in (_rms, _mean)
+        )
+    facts["verdict"] = _verdict(facts["error"], gain)
     return Summary(facts)
 
 
@@ -107,29 +112,33 @@ def _remark(error: float) -> str:
     return "poorly recovered: hardly related to the other features" if error > POOR else ""
 
 
-def _verdict(facts: dict[str, Any]) -> str:
-    """What the table is like, in a sentence."""
-    error, linear = facts["error"], facts["linear_error"]
-    if error > POOR:
+def _verdict(error: float, gain: float) -> str:
+    """What the table is like, in a sentence. `gain` is the error of linear methods over the own.
+
+    It is the larger one of squared and absolute errors: a few entries must not hide a gain.
+    """
+    if error > POOR and not gain > MUCH:
         return (
             "Hidden entries are hardly recovered better than by column means: the features have "
             "little to do with each other, and no method will fill them well."
         )
-    if np.isfinite(linear) and error * LEVEL > linear:
+    if np.isnan(gain):
+        return "No linear method was tried."
+    if gain < LEVEL:
         return (
             "A linear method does as well: the table is about low rank or linear, and nothing is "
             "gained by curved models."
         )
-    if np.isfinite(linear):
-        return (
-            f"Curved models pay: the best linear method has {linear / error:.2f} times the error."
-        )
-    return "No linear method was tried."
+    return f"Curved models pay: the best linear method has {gain:.2f} times the error."
 
 
 def _means(model: Any) -> NDArray[np.float64]:
     """What column means are in the units that entries are judged in, v."""
     return np.asarray(model._scaling.forward(model._scaling.mean[None])[0])
+
+
+def _mean(x: NDArray[np.float64]) -> float:
+    return float(np.mean(np.abs(x)))
 
 
 def _rms(x: NDArray[np.float64]) -> float:

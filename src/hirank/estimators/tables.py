@@ -35,8 +35,10 @@ def complete(table: Table, **parameters: Any) -> Table:
     --------
     >>> import numpy as np
     >>> import hirank
-    >>> hirank.complete(np.array([[1.0, 2.0], [2.0, np.nan], [3.0, 6.0]]), random_state=0).shape
-    (3, 2)
+    >>> table = np.arange(1.0, 41)[:, None] * [1.0, 2.0, 3.0]
+    >>> table[3, 1] = np.nan
+    >>> float(hirank.complete(table, random_state=0)[3, 1].round(1))
+    8.0
     """
     if isinstance(table, np.ndarray):
         return _complete_array(table, parameters)
