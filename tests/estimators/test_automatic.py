@@ -314,6 +314,16 @@ def test_intervals_hold_the_truth_as_often_as_they_say():
         assert abs(inside - coverage) < 0.07
 
 
+@pytest.mark.parametrize("seed", [0, 2])
+def test_intervals_in_time_hold_the_truth_as_often(seed):
+    rng = np.random.default_rng(seed)
+    paths = np.cumsum(rng.normal(size=(400, 3)), axis=0)
+    truth = paths @ rng.normal(size=(3, 6)) + 0.3 * rng.normal(size=(400, 6))
+    X = holes(rng, truth, 0.3)
+    lower, upper = KFMC(order="time", **ONE).fit(X).interval(X, 0.9)
+    assert ((lower <= truth) & (truth <= upper))[np.isnan(X)].mean() > 0.84
+
+
 @pytest.mark.parametrize("coverage", [0, 1, -0.5, 90, np.nan, "0.9", None, True])
 def test_coverage_is_a_probability(fitted, table, coverage):
     with pytest.raises(ValueError, match="coverage must be"):
