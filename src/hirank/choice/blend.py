@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import nnls
 
+from hirank.choice.folds import typical
 from hirank.kernels import Array
 from hirank.model.bounds import Bounds, clipped
 from hirank.solvers.fitted import RowModel
@@ -69,7 +70,7 @@ def weigh(fills: Array, truth: Array) -> NDArray[np.float64]:
     None is negative and their sum is 1. If a blend gains nothing over the best candidate, that one
     has all the weight.
     """
-    errors = np.mean(np.abs(fills - truth[:, None]), axis=0)
+    errors = [typical(fill - truth) for fill in fills.T]
     alone = np.eye(fills.shape[1])[int(np.argmin(errors))]
     weights = alone
     for _ in range(ROUNDS):
@@ -78,8 +79,7 @@ def weigh(fills: Array, truth: Array) -> NDArray[np.float64]:
         weights = _least_squares(fills * trust[:, None], truth * trust)
     weights = np.where(weights < LEAST, 0, weights)
     weights = weights / weights.sum() if weights.any() else alone
-    blended = float(np.mean(np.abs(fills @ weights - truth)))
-    return weights if blended < WORTH * errors.min() else alone
+    return weights if typical(fills @ weights - truth) < WORTH * min(errors) else alone
 
 
 def _least_squares(A: Array, b: Array) -> NDArray[np.float64]:

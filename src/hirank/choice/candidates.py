@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hirank.choice.folds import typical
 from hirank.kernels import Array
 from hirank.model.shrink import spectral_norm
 from hirank.model.workers import Workers
@@ -47,8 +48,8 @@ class Bench:
         return np.concatenate([F[hidden] for F, hidden in zip(fills, self.folds, strict=True)])
 
     def error(self, fills: Sequence[Array]) -> float:
-        """Mean absolute error at hidden entries: a few far-off ones must not decide."""
-        return float(np.mean(np.abs(self.hidden(fills) - self.truth)))
+        """How far the fills are from the hidden entries: see `typical`."""
+        return typical(self.hidden(fills) - self.truth)
 
     def tell(self, tried: Tried) -> None:
         """Tell what came of a candidate."""
@@ -63,7 +64,7 @@ class Bench:
 class Tried:
     """A candidate, and what came of it.
 
-    `error` is the mean absolute one at hidden entries, in units of the scaled features.
+    `error` is the typical one at hidden entries, in units of the scaled features.
     """
 
     name: str

@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from hirank.kernels import Array
+
 PARTS = 10
 """The observed entries of each feature are dealt out to so many parts; a fold hides one."""
 ENOUGH = 400
@@ -39,3 +41,12 @@ def folds(observed: NDArray[np.bool_], rng: np.random.Generator) -> list[NDArray
         if sum(int(one.sum()) for one in found) >= ENOUGH:
             break
     return found
+
+
+def typical(residuals: Array) -> float:
+    """The geometric mean of mean absolute and root mean square.
+
+    By the first alone, guessing the most frequent value beats the mean; by the second alone, a few
+    entries far off decide.
+    """
+    return float(np.sqrt(np.mean(np.abs(residuals)) * np.sqrt(np.mean(residuals**2))))

@@ -155,7 +155,8 @@ class KFMC(Imputer):
         A row for each candidate, best of each kind last: ``candidate`` ("linear", "locally
         linear", "low rank", "kernelized"), ``kernel``, ``n_components`` (Gaussians, rank or
         points), ``bandwidth``, ``beta``, ``noise`` (part of the variance, of Gaussians), ``ridge``
-        (of factors), ``error`` (mean absolute error at hidden entries, scaled features),
+        (of factors), ``error`` (at hidden entries, in scaled features: the geometric
+        mean of the mean absolute and the root mean square error),
         ``seconds``, ``weight`` in the result, ``failure`` (why it came to nothing, if so). NaN or
         "" where a setting has no meaning. ``pandas.DataFrame(model.search_results_)`` shows it.
         Empty if nothing was chosen.
