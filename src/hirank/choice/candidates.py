@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from time import perf_counter
 from typing import Any
 
@@ -17,7 +17,7 @@ from hirank.model.workers import Workers
 from hirank.solvers.alternating import Alternation, choose, ranks_to, with_constant
 from hirank.solvers.fitted import RowModel
 from hirank.solvers.mixture import Mixture
-from hirank.solvers.mixture_fit import Learner, Level, affordable, grow
+from hirank.solvers.mixture_fit import Learner, Level, affordable, grow, independent
 from hirank.solvers.record import Recorder
 from hirank.solvers.subspace import Subspace
 
@@ -75,6 +75,10 @@ class Tried:
     state: Any = field(repr=False)  # from which it can be fitted to everything
     failure: str = ""
 
+    def told(self) -> Tried:
+        """The same without its tables, to keep."""
+        return replace(self, fills=[], state=None)
+
     def __str__(self) -> str:
         count = self.settings["n_components"]
         if self.name == "kernelized" and count:
@@ -89,6 +93,21 @@ class Tried:
 def failed(name: str, error: Exception) -> Tried:
     """A candidate that came to nothing."""
     return Tried(name, {"n_components": 0}, [], np.inf, 0.0, None, str(error))
+
+
+def try_means(bench: Bench) -> list[Tried]:
+    """Column means: what remains if features have nothing to do with each other."""
+    began, seen = perf_counter(), bench.seen()
+    models = [independent(bench.X, o) for o in seen]
+    fills = [np.where(o, bench.X, model.means[0]) for o, model in zip(seen, models, strict=True)]
+    error = bench.error(fills)
+    return [Tried("column means", {"n_components": 0}, fills, error, perf_counter() - began, None)]
+
+
+def fit_means(bench: Bench) -> tuple[Array, Mixture]:
+    """Column means of everything: fills, n x v, and the model."""
+    model = independent(bench.X, bench.observed)
+    return np.where(bench.observed, bench.X, model.means[0]), model
 
 
 def try_mixtures(bench: Bench) -> list[Tried]:

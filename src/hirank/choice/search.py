@@ -15,8 +15,10 @@ from hirank.choice.candidates import (
     Tried,
     failed,
     fit_factors,
+    fit_means,
     fit_mixtures,
     try_factors,
+    try_means,
     try_mixtures,
 )
 from hirank.choice.folds import folds
@@ -34,6 +36,8 @@ from hirank.warn import warn_user
 
 FEW_POINTS = 120
 """Points up to which a further start costs little."""
+PERFECT = 1e-3
+"""Error of others, in standard deviations, that no dictionary needs to improve on."""
 STARTS, STARTS_IF_LARGE = 4, 2
 """Dictionaries that are averaged, if that is not given."""
 
@@ -111,11 +115,11 @@ def search(
     walks: list[Walks] = []
     try:
         rival = np.inf if start is None else start.error
-        if start is None or not record.late:
+        if start is None or not (record.late or start.error < PERFECT):
             walks = kernelized.search(plan.recipes, plan.most_components, rival)
     except FAILURES as error:
         others.append(failed("kernelized", error))
-    if start is None and not walks:
+    if not walks and all(one.name == "column means" for one in working):
         reasons = "; ".join(f"{one.name}: {one.failure}" for one in others)
         warn_user(
             f"No model could be fitted ({reasons}), so column means were filled in. Check the "
@@ -136,8 +140,11 @@ def search(
         mixture=mixture,
         objective=member.objective,
         results=[
-            *((one, 0.0) for one in rejected),
-            *zip(candidates, weights.tolist(), strict=True),
+            *((one.told(), 0.0) for one in rejected),
+            *(
+                (one.told(), weight)
+                for one, weight in zip(candidates, weights.tolist(), strict=True)
+            ),
         ],
         held_out=_held_out(bench, candidates, weights),
         first_fold=(bench.folds[0], first),
@@ -147,12 +154,13 @@ def search(
 def _others(bench: Bench, plan: Plan) -> list[Tried]:
     """Candidates that are no dictionaries."""
     kinds: list[tuple[str, Callable[[Bench], list[Tried]]]] = [
+        ("column means", try_means),
         ("linear", try_mixtures),
         ("low rank", try_factors),
     ]
     found: list[Tried] = []
     for name, attempt in kinds if plan.mix else []:
-        if found and bench.record.late:
+        if len(found) > 1 and bench.record.late:
             break
         try:
             found += attempt(bench)
@@ -198,20 +206,32 @@ def _fit(
             members = _members(bench, plan, kernelized, walks[-1], weight)
             member = members[0]
             same = [(other.X, other.rows) for other in members]
-        elif one.name == "low rank":
-            same = [fit_factors(bench, one)] if weight else []
         elif weight or one is _spreading(candidates):
-            mixtures = fit_mixtures(bench, one, plan.n_starts or STARTS if weight else 1)
-            same = [*mixtures]
+            try:
+                same = _refit(bench, one, plan.n_starts or STARTS if weight else 1)
+            except FAILURES as error:
+                bench.record.say(f"{one} could not be fitted to all entries: {error}")
+                continue
             if one is _spreading(candidates):
-                mixture = mixtures[0][1]
+                assert isinstance(same[0][1], Mixture)
+                mixture = same[0][1]
         if weight:
             fitted += [(one.name, weight / len(same), *pair) for pair in same]
+    fitted = fitted or [("column means", 1.0, *fit_means(bench))]
     kinds, shares, fills, parts = zip(*fitted, strict=True)
-    blend = Blend(parts, np.array(shares), kinds, plan.bounds)
+    blend = Blend(parts, np.array(shares) / sum(shares), kinds, plan.bounds)
     within = [clipped(plan.bounds, fill, bench.observed) for fill in fills]
     filled = blend.mean(within, bench.X, bench.observed)
     return filled, blend, member or unlearned(plan.recipes[0], filled, plan.bounds), mixture
+
+
+def _refit(bench: Bench, one: Tried, most: int) -> list[tuple[Array, RowModel]]:
+    """A candidate that is no dictionary, fitted to everything, up to `most` times."""
+    if one.name == "column means":
+        return [fit_means(bench)]
+    return (
+        [fit_factors(bench, one)] if one.name == "low rank" else [*fit_mixtures(bench, one, most)]
+    )
 
 
 def _members(
@@ -223,7 +243,11 @@ def _members(
         return [kernelized.as_tried(walks, 0)]
     large = walks.recipe.n_components > FEW_POINTS
     wanted = plan.n_starts or (STARTS_IF_LARGE if large else STARTS)
-    return kernelized.members(walks, wanted)
+    try:
+        return kernelized.members(walks, wanted)
+    except FAILURES as error:
+        bench.record.say(f"a dictionary could not be fitted to all entries: {error}")
+        return [kernelized.as_tried(walks, 0)]
 
 
 def _held_out(bench: Bench, candidates: list[Tried], weights: NDArray[np.float64]) -> HeldOut:

@@ -53,7 +53,8 @@ def choose(
     held_out = chosen.held_out
     if held_out is not None:
         held_out = replace(held_out, rows=at[held_out.rows])
-    return replace(chosen, X=filled, held_out=held_out), drift
+    nothing = (observed[:0], X[:0])
+    return replace(chosen, X=filled, held_out=held_out, first_fold=nothing), drift
 
 
 def _part(n: int, most: int, rng: np.random.Generator, *, in_order: bool) -> NDArray[np.intp]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -132,5 +132,5 @@ class Learned:
             record.trace,
             chosen.dictionary,
             table_of(chosen.results),
-            chosen,
+            replace(chosen, X=chosen.X[:0]),  # the table itself is not kept
         )

@@ -152,9 +152,9 @@ class KFMC(Imputer):
     Attributes
     ----------
     search_results_ : dict of arrays
-        A row for each candidate, best of each kind last: ``candidate`` ("linear", "locally
-        linear", "low rank", "kernelized"), ``kernel``, ``n_components`` (Gaussians, rank or
-        points), ``bandwidth``, ``beta``, ``noise`` (part of the variance, of Gaussians), ``ridge``
+        A row for each candidate, best of each kind last: ``candidate`` ("column means",
+        "linear", "locally linear", "low rank", "kernelized"), ``kernel``, ``n_components``
+        (Gaussians, rank or points), ``bandwidth``, ``beta``, ``noise`` (part of the variance, of Gaussians), ``ridge``
         (of factors), ``error`` (at hidden entries, in scaled features: the geometric
         mean of the mean absolute and the root mean square error),
         ``seconds``, ``weight`` in the result, ``failure`` (why it came to nothing, if so). NaN or
