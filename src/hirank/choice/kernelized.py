@@ -25,7 +25,7 @@ PROBE = 3
 """Stages after which paths are compared; only the best goes on."""
 GROWTH = 3
 """Times as many points, if more are tried."""
-GAIN = 0.97
+GAIN, MUCH = 0.97, 0.9
 """Times the error with fewer points: what more must bring to be worth their cost."""
 BEHIND = 1.1
 """Times the error of others, on noisy tables: from where it is not worth to go on."""
@@ -129,14 +129,21 @@ class Kernelized:
             with suppress(*FAILURES):  # what was found before that is as good as it was
                 best = self._further(best)
         done = [*probes[:-1], best]
+        return self._grown(done, most, rival)
+
+    def _grown(self, done: list[Walks], most: int, rival: float) -> list[Walks]:
+        """The same with larger dictionaries, as far as they pay."""
+        best = done[-1]
         r = best.recipe.n_components
-        while r < most and not record.late and best.error < rival:
+        while r < most and not self.bench.record.late:
             r = min(most, GROWTH * r)
+            # Who is behind must gain much: some tables need many points to be seen at all.
+            enough = (GAIN if best.error < rival else MUCH) * best.error
             try:
-                larger = self._larger(best, r)
+                larger = self._larger(best, r, enough)
             except FAILURES:
                 break
-            if larger.error > GAIN * best.error:
+            if larger.error > enough:
                 done.insert(-1, larger)
                 break
             done.append(larger)
@@ -234,8 +241,8 @@ class Kernelized:
             seconds=walks.seconds + more.seconds,
         )
 
-    def _larger(self, walks: Walks, r: int) -> Walks:
-        """More points, from where fewer have led; on to later stages only if they are better."""
+    def _larger(self, walks: Walks, r: int, enough: float) -> Walks:
+        """More points, from where fewer have led; on to later stages if the error is low enough."""
         first = walks.first + walks.best
         starts = []
         for step, seen in zip(walks.steps[walks.best], self.bench.seen(), strict=True):
@@ -243,7 +250,7 @@ class Kernelized:
             starts.append((step.X, np.vstack([step.D, new])))
         recipe = replace(walks.recipe, n_components=r)
         larger = self._walks(recipe, starts, first, first + 1)
-        if larger.ended or self.bench.record.late or larger.error > GAIN * walks.error:
+        if larger.ended or self.bench.record.late or larger.error > enough:
             return larger
         return self._further(larger)
 

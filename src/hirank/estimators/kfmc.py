@@ -154,10 +154,10 @@ class KFMC(Imputer):
     search_results_ : dict of arrays
         A row for each candidate, best of each kind last: ``candidate`` ("column means",
         "linear", "locally linear", "low rank", "kernelized"), ``kernel``, ``n_components``
-        (Gaussians, rank or points), ``bandwidth``, ``beta``, ``noise`` (part of the variance, of Gaussians), ``ridge``
-        (of factors), ``error`` (at hidden entries, in scaled features: the geometric
-        mean of the mean absolute and the root mean square error),
-        ``seconds``, ``weight`` in the result, ``failure`` (why it came to nothing, if so). NaN or
+        (Gaussians, rank or points), ``bandwidth``, ``beta``, ``noise`` (part of the variance, of
+        Gaussians), ``ridge`` (of factors), ``error`` (at hidden entries, in scaled features:
+        the geometric mean of the mean absolute and the root mean square error), ``seconds``,
+        ``weight`` in the result, ``failure`` (why it came to nothing, if so). NaN or
         "" where a setting has no meaning. ``pandas.DataFrame(model.search_results_)`` shows it.
         Empty if nothing was chosen.
     held_out_ : dict of arrays
