@@ -85,5 +85,8 @@ def weigh(fills: Array, truth: Array) -> NDArray[np.float64]:
 def _least_squares(A: Array, b: Array) -> NDArray[np.float64]:
     """The x >= 0 with sum 1 that brings A x closest to b."""
     heavy = 1e3 * max(float(np.abs(A).max()), 1e-300)
-    x, _ = nnls(np.vstack([A, np.full(A.shape[1], heavy)]), np.append(b, heavy))
+    try:
+        x, _ = nnls(np.vstack([A, np.full(A.shape[1], heavy)]), np.append(b, heavy))
+    except RuntimeError:  # it went in circles
+        x = np.ones(A.shape[1])
     return x / x.sum() if x.sum() > 0 else np.full(len(x), 1 / len(x))
