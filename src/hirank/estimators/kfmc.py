@@ -220,8 +220,8 @@ class KFMC(Imputer):
     >>> filled = model.fit_transform(holes)
     >>> bool(np.abs(filled - X).max() < 0.05)
     True
-    >>> model.stop_reason_[:29]
-    'Chosen on 110 hidden entries:'
+    >>> model.stop_reason_[:28]
+    'Chosen on 40 hidden entries:'
     """
 
     n_components: int | str = "auto"
