@@ -15,6 +15,7 @@ from hirank.choice.candidates import FAILURES, Bench, Tried
 from hirank.kernels import Array, Kernel
 from hirank.model.bounds import Bounds
 from hirank.solvers.fitted import Dictionary
+from hirank.solvers.held_out import AS_GOOD, HOPELESS, PATIENCE
 from hirank.solvers.lbfgs import LBFGS
 from hirank.solvers.loop import Options, run
 from hirank.solvers.path import Setting, Stage, resettle, settle
@@ -31,8 +32,6 @@ BEHIND = 1.1
 """Times the error of others, on noisy tables: from where it is not worth to go on."""
 EXACT, FAR_BEHIND = 0.1, 3.0
 """The same on tables where the error of others is below this: there, late stages can gain much."""
-AS_GOOD, HOPELESS, PATIENCE = 1.02, 1.05, 2
-"""As in `solvers.held_out`: errors as good as the lowest, too high, and how often in a row."""
 
 
 @dataclass(frozen=True)

@@ -280,12 +280,14 @@ def _unjudged(bench: Bench, plan: Plan, failures: Sequence[Tried] = ()) -> Chose
     if not failures:
         learner = Learner(bench.X, bench.observed, bench.workers, bench.record)
         mixture = learner.settle(mixture, NOISE[0]).mixture
-    blend = Blend((mixture,), np.ones(1), ("linear",), plan.bounds)
+    name, settings = "linear", {"n_components": 1, "noise": NOISE[0]}
+    if failures:
+        name, settings = "column means", {"n_components": 0}
+    blend = Blend((mixture,), np.ones(1), (name,), plan.bounds)
     filled = blend.complete(bench.X, bench.observed)
     member = unlearned(plan.recipes[0], filled, plan.bounds)
     nothing = np.zeros(bench.observed.shape, bool)
-    settings = {"n_components": 1, "noise": NOISE[0]}
-    taken = Tried("linear", settings, [], np.nan, bench.record.seconds, None)
+    taken = Tried(name, settings, [], np.nan, bench.record.seconds, None)
     return Chosen(
         X=filled,
         blend=blend,
