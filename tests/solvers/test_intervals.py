@@ -149,22 +149,6 @@ def test_bad_input_is_refused():
             Calibration.learn(r, c, 6).half_width(c, coverage)
 
 
-def test_covariates_of_a_table():
-    S = np.array([[1, 0.8, 0], [0.8, 1, 0], [0, 0, 4.0]])
-    mixture = Mixture(np.ones(1), np.zeros((1, 3)), S[None])
-    observed = np.array([[True, True, False], [True, False, True]])
-    X = np.array([[1.0, 2, 3], [4, 5, 6]])
-    c = Covariates.of(~observed, X, observed, [X + 1, X - 1, X], mixture)
-    np.testing.assert_array_equal(c.features, [2, 1])
-    np.testing.assert_allclose(c.deviation, [2, 0.6])
-    np.testing.assert_allclose(c.spread, np.sqrt(2 / 3))
-    none = Covariates.of(~observed, X, observed, [], None)
-    np.testing.assert_array_equal([none.deviation, none.spread], 0)
-    both = Covariates.join([c, none])
-    np.testing.assert_array_equal(both.features, [2, 1, 2, 1])
-    np.testing.assert_allclose(both.deviation, [2, 0.6, 0, 0])
-
-
 def drawn(mixture, n=20_000):
     """Rows that are all alike, with fills that are not the mixture's, and one draw."""
     rng = np.random.default_rng(10)
@@ -172,7 +156,9 @@ def drawn(mixture, n=20_000):
     calibration = Calibration.learn(0.3 * (1 + c.features) * rng.normal(size=2000), c, 3)
     observed = np.tile([True, False, False], (n, 1))
     X = np.tile([0.5, 7.0, -3.0], (n, 1))
-    at = Covariates.of(~observed, X, observed, [X], mixture)
+    missing = ~observed
+    deviation = np.zeros(X.shape) if mixture is None else mixture.conditional(X, observed)[1]
+    at = Covariates(np.nonzero(missing)[1], deviation[missing], np.zeros(missing.sum()))
     return X, calibration, at, observed, calibration.draw(X, observed, at, mixture, rng)
 
 

@@ -9,7 +9,6 @@ truth with probability c, however wrong the scales are; good scales make it shor
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -51,36 +50,6 @@ class Covariates:
 
     def __len__(self) -> int:
         return len(self.features)
-
-    @classmethod
-    def of(
-        cls,
-        which: NDArray[np.bool_],
-        X: Array,
-        observed: NDArray[np.bool_],
-        candidates: Iterable[Array],
-        mixture: Mixture | None,
-    ) -> Covariates:
-        """Those of the entries `which` of a table, n x v, row by row.
-
-        `X` is the table with the fills that are used, `observed` what the models were given, which
-        for hidden entries is not all that is known; `candidates` the tables, n x v each, as filled
-        by one model each, and `mixture` the model that tells standard deviations, if any does.
-        """
-        fills = np.array([candidate[which] for candidate in candidates])
-        away = np.sqrt(np.mean((fills - X[which]) ** 2, axis=0)) if len(fills) else 0.0
-        deviation = 0.0 if mixture is None else mixture.conditional(X, observed)[1][which]
-        features = np.nonzero(which)[1]
-        return cls(features, *(np.broadcast_to(x, features.shape) for x in (deviation, away)))
-
-    @classmethod
-    def join(cls, parts: Sequence[Covariates]) -> Covariates:
-        """The entries of several folds, one after the other."""
-        return cls(
-            np.concatenate([part.features for part in parts]),
-            np.concatenate([part.deviation for part in parts]),
-            np.concatenate([part.spread for part in parts]),
-        )
 
     def take(self, index: NDArray[np.bool_]) -> Covariates:
         return Covariates(self.features[index], self.deviation[index], self.spread[index])
