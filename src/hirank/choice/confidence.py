@@ -24,16 +24,21 @@ class Confidence:
 
     @classmethod
     def learn(
-        cls, held_out: HeldOut, blend: Blend, mixture: Mixture | None, n_features: int
+        cls,
+        held_out: HeldOut,
+        blend: Blend,
+        mixture: Mixture | None,
+        n_features: int,
+        gain: float = 1.0,
     ) -> Confidence:
-        """From the hidden entries of a table with `n_features`."""
+        """From the hidden entries of a table with `n_features`; errors are taken `gain` times."""
         covariates = Covariates(
             held_out.columns,
             held_out.spread,
             # Around the blend, as for new entries, even where neighbors in time moved the fills.
             disagreement(held_out.fills.T, held_out.fills @ blend.shares()),
         )
-        residuals = held_out.fill - held_out.truth
+        residuals = gain * (held_out.fill - held_out.truth)
         return cls(Calibration.learn(residuals, covariates, n_features), blend, mixture)
 
     def half_width(

@@ -45,7 +45,7 @@ class InTime:
             return drift, chosen
         guess = self.combine(drift, X, observed & ~hidden, blind)
         mine = chosen.held_out.first(int(hidden.sum()))
-        return drift, replace(chosen, held_out=replace(mine, fill=guess[hidden]))
+        return drift, replace(chosen, held_out=replace(mine, fill=guess[hidden]), gain=1.0)
 
     def combine(
         self, drift: Drift, X: Array, observed: NDArray[np.bool_], fill: Array

@@ -32,6 +32,8 @@ BEHIND = 1.1
 """Times the error of others, on noisy tables: from where it is not worth to go on."""
 EXACT, FAR_BEHIND = 0.1, 3.0
 """The same on tables where the error of others is below this: there, late stages can gain much."""
+PERFECT = 1e-3
+"""Error, in standard deviations, that nobody needs to improve on."""
 
 
 @dataclass(frozen=True)
@@ -101,9 +103,14 @@ class Kernelized:
         self.bench, self.starts, self.options, self.bounds = bench, starts, options, bounds
         self.rng = rng
 
+    def on(self, bench: Bench) -> Kernelized:
+        """The same on another bench."""
+        return Kernelized(bench, self.starts, self.options, self.bounds, self.rng)
+
     def search(self, recipes: Sequence[Recipe], most: int, rival: float) -> list[Walks]:
         """All that was tried, best last: every recipe a little, the best to its end, then larger.
 
+        A dictionary that grew on its way walks it once more, with all its points from the start.
         `most` is the number of points to grow to, if that pays. `rival` is the lowest error of
         other candidates: who is far behind after a little need not go on.
         """
@@ -127,8 +134,14 @@ class Kernelized:
         if not (best.ended or record.late) and best.error < reach * rival:
             with suppress(*FAILURES):  # what was found before that is as good as it was
                 best = self._further(best)
-        done = [*probes[:-1], best]
-        return self._grown(done, most, rival)
+        done = self._grown([*probes[:-1], best], most, rival)
+        best = done[-1]
+        if best.first == 0 or record.late or not PERFECT < best.error < rival:
+            return done
+        with suppress(*FAILURES):
+            again = self._again(best)
+            done.insert(len(done) if again.error < GAIN * best.error else -1, again)
+        return done
 
     def _grown(self, done: list[Walks], most: int, rival: float) -> list[Walks]:
         """The same with larger dictionaries, as far as they pay."""
@@ -181,13 +194,7 @@ class Kernelized:
         """
         bench = self.bench
         # Threads inside threads would wait for each other.
-        single = Kernelized(
-            replace(bench, workers=bench.workers.alone()),
-            self.starts,
-            self.options,
-            self.bounds,
-            self.rng,
-        )
+        single = self.on(replace(bench, workers=bench.workers.alone()))
         folds = range(min(count, len(bench.folds)))
         if len(folds) == 1:
             members = [self.fit(walks, 0)]
@@ -252,6 +259,15 @@ class Kernelized:
         if larger.ended or self.bench.record.late or larger.error > enough:
             return larger
         return self._further(larger)
+
+    def _again(self, walks: Walks) -> Walks:
+        """The whole path with all points of a dictionary that grew on its way, from its fills."""
+        r = walks.recipe.n_components
+        starts = [
+            (step.X, self._points(step.X, seen, r, chance=True))
+            for step, seen in zip(walks.steps[walks.best], self.bench.seen(), strict=True)
+        ]
+        return self._walks(walks.recipe, starts, 0, walks.first + walks.best + 1)
 
     def _points(self, X: Array, seen: NDArray[np.bool_], r: int, *, chance: bool) -> Array:
         """Some rows of X, n x v: those with the most entries, or any."""

@@ -437,7 +437,7 @@ class KFMC(Imputer):
         chosen, self._drift = choose(X, observed, plan, record, rng, self._times)
         if chosen.held_out is not None:
             self._confidence = Confidence.learn(
-                chosen.held_out, chosen.blend, chosen.mixture, X.shape[1]
+                chosen.held_out, chosen.blend, chosen.mixture, X.shape[1], chosen.gain
             )
         return Learned.chosen(chosen, record), chosen.blend
 
