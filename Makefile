@@ -6,7 +6,7 @@ RUN    := $(VENV)/bin/python
 
 .PHONY: demo test test-oldest lint clean
 
-demo: $(VENV)/ready-plot
+demo: $(VENV)/ready-cli
 	$(RUN) -m hirank.demo
 
 test: $(VENV)/ready-test
@@ -26,20 +26,20 @@ $(VENV)/bin/pip $(OLDEST)/bin/pip:
 	$(PYTHON) -m venv $(@D)/..
 	$(@D)/python -m pip install --quiet --upgrade "pip>=25.1"
 
-$(VENV)/ready-plot: $(VENV)/bin/pip pyproject.toml
-	$(RUN) -m pip install --quiet --editable ".[plot]"
+$(VENV)/ready-cli: $(VENV)/bin/pip pyproject.toml
+	$(RUN) -m pip install --quiet --editable ".[cli]"
 	touch $@
 
-$(VENV)/ready-test: $(VENV)/ready-plot
+$(VENV)/ready-test: $(VENV)/ready-cli
 	$(RUN) -m pip install --quiet --group test
 	touch $@
 
-$(VENV)/ready-lint: $(VENV)/ready-plot
+$(VENV)/ready-lint: $(VENV)/ready-cli
 	$(RUN) -m pip install --quiet --group lint
 	touch $@
 
 $(OLDEST)/ready: $(OLDEST)/bin/pip pyproject.toml tests/oldest.txt
-	$(OLDEST)/bin/python -m pip install --quiet --group test --editable ".[plot]" --constraint tests/oldest.txt
+	$(OLDEST)/bin/python -m pip install --quiet --group test --editable ".[cli]" --constraint tests/oldest.txt
 	touch $@
 
 clean:

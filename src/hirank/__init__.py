@@ -1,8 +1,22 @@
 """hirank: completion of high-rank tables."""
 
-from importlib.metadata import version
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
-from hirank.estimators import KFMC, OnlineKFMC, complete
+if TYPE_CHECKING:
+    from hirank.estimators import KFMC, OnlineKFMC, complete
 
-__all__ = ["KFMC", "OnlineKFMC", "complete"]
-__version__ = version("hirank")
+__all__ = ["KFMC", "OnlineKFMC", "__version__", "complete"]
+
+
+def __getattr__(name: str) -> Any:
+    # Not before someone asks: scikit-learn takes a second, and `hirank --help` needs none of it.
+    if name == "__version__":
+        return import_module("importlib.metadata").version("hirank")
+    if name in __all__:
+        return getattr(import_module("hirank.estimators"), name)
+    raise AttributeError(f"module 'hirank' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

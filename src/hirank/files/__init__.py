@@ -1,0 +1,1 @@
+"""Tables in files: read, written, never left half written."""

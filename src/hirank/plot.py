@@ -1,0 +1,1 @@
+"""Pictures of tables, fits and fills; needs matplotlib."""

@@ -1,0 +1,1 @@
+"""Fitted models as files: arrays, numbers and words; no pickle, no code."""
