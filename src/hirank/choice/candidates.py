@@ -53,7 +53,8 @@ class Bench:
 
     def tell(self, tried: Tried) -> None:
         """Tell what came of a candidate."""
-        self.record.say(f"tried {tried}: error {tried.error:.4g} at hidden entries")
+        sentence = f"tried {tried}: error {tried.error:.4g} at hidden entries"
+        self.record.say(sentence, tried.error)
 
     def seen(self) -> list[NDArray[np.bool_]]:
         """What each fold leaves to learn from, n x v each."""

@@ -3,12 +3,21 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
-from hirank.solvers.record import Progress
+from hirank.solvers.record import News, Progress
 
-__all__ = ["CallbackSupportMixin", "SklearnBridge", "reporter", "teller", "with_callbacks"]
+__all__ = [
+    "CallbackSupportMixin",
+    "SklearnBridge",
+    "listening",
+    "reporter",
+    "teller",
+    "with_callbacks",
+]
 
 if TYPE_CHECKING:
     from hirank.solvers.record import Callback
@@ -43,13 +52,29 @@ def reporter(name: str, verbose: int) -> Callback | None:
     return report
 
 
-def teller(name: str, verbose: int) -> Callable[[str], None] | None:
-    """Write sentences to standard error, if verbose."""
-    if not verbose:
-        return None
+_LISTENER: ContextVar[Callable[[News], None] | None] = ContextVar("listener", default=None)
 
-    def tell(sentence: str) -> None:
-        sys.stderr.write(f"[{name}] {sentence}\n")
+
+@contextmanager
+def listening(listener: Callable[[News], None]) -> Iterator[None]:
+    """Let someone else hear what the fits in this block tell: for progress bars."""
+    token = _LISTENER.set(listener)
+    try:
+        yield
+    finally:
+        _LISTENER.reset(token)
+
+
+def teller(name: str, verbose: int) -> Callable[[News], None] | None:
+    """Write sentences to standard error, if verbose; whoever is listening hears them too."""
+    listener = _LISTENER.get()
+    if not verbose:
+        return listener
+
+    def tell(news: News) -> None:
+        sys.stderr.write(f"[{name}] {news.sentence} ({news.seconds:.1f} s)\n")
+        if listener is not None:
+            listener(news)
 
     return tell
 

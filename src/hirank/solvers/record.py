@@ -21,6 +21,14 @@ class Progress(NamedTuple):
     seconds: float
 
 
+class News(NamedTuple):
+    """What is being done, for people who wait."""
+
+    sentence: str
+    seconds: float
+    error: float | None = None  # at hidden entries, if a candidate was tried
+
+
 TRACE = np.dtype(
     [("step", np.int64), ("stage", np.int64), ("objective", np.float64), ("seconds", np.float64)]
 )
@@ -48,7 +56,7 @@ class Recorder:
     """The lines of a trace, one per step.
 
     `after` is a trace that this one continues, `max_time` the seconds that all may take; `tell`
-    gets sentences on what is being done. Threads may share a recorder.
+    gets news of what is being done. Threads may share a recorder.
     """
 
     def __init__(
@@ -56,7 +64,7 @@ class Recorder:
         callback: Callback | None = None,
         after: NDArray[np.void] | None = None,
         max_time: float | None = None,
-        tell: Callable[[str], None] | None = None,
+        tell: Callable[[News], None] | None = None,
     ) -> None:
         self.callback, self.max_time, self.tell = callback, max_time, tell
         self.lines = [] if after is None else [Progress(*line) for line in after.tolist()]
@@ -81,10 +89,10 @@ class Recorder:
                 self.over, self.out_of_time = True, False
             return self.over
 
-    def say(self, sentence: str) -> None:
+    def say(self, sentence: str, error: float | None = None) -> None:
         """Tell whoever listens what is being done."""
         if self.tell is not None:
-            self.tell(f"{sentence} ({self.seconds:.1f} s)")
+            self.tell(News(sentence, self.seconds, error))
 
     @property
     def seconds(self) -> float:

@@ -1,0 +1,5 @@
+"""``python -m hirank`` is the command ``hirank``."""
+
+from hirank.cli import main
+
+main()

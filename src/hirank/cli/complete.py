@@ -1,0 +1,95 @@
+"""``hirank complete``: the main job in one line."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+from hirank.cli.applying import intervals_of, span_columns
+from hirank.cli.console import Told
+from hirank.cli.fit import learned_facts, write_page
+from hirank.cli.learning import estimator, filled_by, read
+from hirank.cli.targets import check_targets
+from hirank.files import create
+
+
+def run(
+    *,
+    table: str,
+    output: str,
+    report: Path | None,
+    save: Path | None,
+    missing: list[str] | None,
+    ids: list[str] | None,
+    time: str | None,
+    max_time: float | None,
+    seed: int,
+    bounds: list[str] | None,
+    integers: str | None,
+    max_gap: int | None,
+    interval: float | None,
+    digits: int | None,
+    force: bool,
+    as_json: bool,
+    quiet: bool,
+    **reading: Any,
+) -> None:
+    """Read, fill, write; then the model and the page, if asked for."""
+    began = perf_counter()
+    told = Told(as_json=as_json, quiet=quiet)
+    check_targets(table, output, save, report, force=force)
+    given = read(table, told, missing=missing, ids=ids, time=time, **reading)
+    model = estimator(
+        given,
+        time=time,
+        max_time=max_time,
+        seed=seed,
+        bounds=bounds,
+        integers=integers,
+        max_gap=max_gap,
+    )
+    with create(output, given.file, force=force, digits=digits) as out:
+        filled = filled_by(model, given, told, max_time)
+        spans = None
+        if interval is not None or report is not None:
+            found = intervals_of(model, given.frame, interval or 0.9, told)
+            spans = None if found is None else found.around(filled)
+        extra = span_columns(given.table, spans) if interval is not None else {}
+        out.write(given.table, filled, extra)
+    if save is not None:
+        model.save(save)
+    if report is not None:
+        write_page(report, model, given, filled, spans, told)
+    n_filled = int((np.isnan(given.table.numbers) & ~np.isnan(filled)).sum())
+    facts = {
+        **learned_facts(model, given),
+        "filled": n_filled,
+        "left_empty": given.n_missing - n_filled,
+        "seconds": perf_counter() - began,
+        "output": output,
+        "report": report,
+        "model": save,
+    }
+    told.result(facts, _words(facts, model), to_error=output == "-")
+
+
+def _words(facts: dict[str, Any], model: Any) -> str:
+    lines = [
+        f"Filled {facts['filled']} of {facts['missing']} missing cells in {facts['rows']} rows and "
+        f"{facts['columns']} numeric columns ({facts['seconds']:.1f} s): {facts['output']}"
+    ]
+    if facts["n_hidden"]:
+        lines.append(
+            f"Error at {facts['n_hidden']} hidden cells, with the column mean as 1: "
+            f"{facts['error']:.3f} (best linear method: {facts['linear_error']:.3f})."
+        )
+    lines.append(facts["verdict"])
+    lines += [
+        f"{word}: {facts[key]}"
+        for key, word in (("model", "Model"), ("report", "Report"))
+        if facts[key]
+    ]
+    return "\n".join(lines)

@@ -1,0 +1,92 @@
+"""``hirank fit``: learn once, keep the model."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hirank.cli.applying import Spans, intervals_of
+from hirank.cli.console import Told
+from hirank.cli.learning import Given, estimator, filled_by, read
+from hirank.cli.targets import check_targets
+
+if TYPE_CHECKING:
+    from hirank import KFMC
+
+
+def run(
+    *,
+    table: str,
+    model: Path,
+    report: Path | None,
+    missing: list[str] | None,
+    ids: list[str] | None,
+    time: str | None,
+    max_time: float | None,
+    seed: int,
+    bounds: list[str] | None,
+    integers: str | None,
+    max_gap: int | None,
+    force: bool,
+    as_json: bool,
+    quiet: bool,
+    **reading: Any,
+) -> None:
+    """Read, learn, save."""
+    told = Told(as_json=as_json, quiet=quiet)
+    check_targets(table, model, report, force=force)
+    given = read(table, told, missing=missing, ids=ids, time=time, **reading)
+    fitted = estimator(
+        given,
+        time=time,
+        max_time=max_time,
+        seed=seed,
+        bounds=bounds,
+        integers=integers,
+        max_gap=max_gap,
+    )
+    filled = filled_by(fitted, given, told, max_time)
+    fitted.save(model)
+    if report is not None:
+        spans = intervals_of(fitted, given.frame, 0.9, told)
+        around = None if spans is None else spans.around(filled)
+        write_page(report, fitted, given, filled, around, told)
+    facts = {**learned_facts(fitted, given), "model": model, "report": report}
+    lines = [str(fitted.summary()), "", f"Model: {model}"]
+    told.result(facts, "\n".join([*lines, *([f"Report: {report}"] if report else [])]))
+
+
+def learned_facts(model: KFMC, given: Given) -> dict[str, Any]:
+    """What there is to say of a table and its fit."""
+    return {
+        "rows": len(given.table),
+        "columns": len(given.table.numeric),
+        "missing": given.n_missing,
+        **model.summary(),
+    }
+
+
+def write_page(
+    path: Path,
+    model: KFMC,
+    given: Given,
+    filled: NDArray[np.float64],
+    spans: Spans | None,
+    told: Told,
+) -> None:
+    """The report."""
+    from hirank.report import write_report
+
+    write_report(
+        path,
+        model,
+        given.table.numbers,
+        filled,
+        names=list(given.table.numeric),
+        title=Path(given.file.path).name,
+        interval=None if spans is None else (spans.lower, spans.upper),
+        notes=told.notes,
+    )

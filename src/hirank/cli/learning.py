@@ -1,0 +1,182 @@
+"""From a file and options to a table and a fitted model: what complete, fit and compare share."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from hirank.cli.console import Told
+from hirank.cli.dates import seconds_of
+from hirank.cli.errors import NOTHING_FILLED, USAGE, Failure
+from hirank.files import Table, TableFile, open_table
+
+if TYPE_CHECKING:
+    from hirank import KFMC
+
+ROWS = "rows"
+"""What --time says if there is no column of times."""
+
+
+@dataclass(frozen=True)
+class Given:
+    """A table as read: the columns to fill, and the times of its rows if they are no numbers."""
+
+    file: TableFile
+    table: Table
+    dates: NDArray[np.float64] | None = None  # n; seconds
+    time: str | None = None  # the column they are from
+
+    @property
+    def frame(self) -> pa.Table:
+        """The columns that a model sees, by name."""
+        columns = dict(zip(self.table.numeric, self.table.numbers.T, strict=True))
+        if self.dates is not None and self.time is not None:
+            columns[self.time] = self.dates
+        return pa.table(columns)
+
+    @property
+    def n_missing(self) -> int:
+        return int(np.isnan(self.table.numbers).sum())
+
+
+def read(
+    table: str,
+    told: Told,
+    *,
+    missing: Sequence[str] | None,
+    ids: Sequence[str] | None,
+    time: str | None = None,
+    **options: Any,
+) -> Given:
+    """Read a table whole, and see that there is something to learn from."""
+    apart = tuple(ids or ())
+    file = open_table(table, missing=tuple(missing or ()), text=apart, **options)
+    unknown = [name for name in (*apart, *([time] if time else [])) if name not in file.names]
+    if time == ROWS and ROWS not in file.names:
+        unknown.remove(ROWS)
+    if unknown:
+        raise Failure(
+            f"There is no column {_listed(unknown)} in {table}. It has {_listed(file.names)}.",
+            USAGE,
+        )
+    found = file.read()
+    if not found.numeric:
+        raise Failure(
+            f"No column of {table} is numeric, so there is nothing to fill: {_listed(found.text)}."
+            + _hint(found)
+        )
+    if np.isnan(found.numbers).all():
+        raise Failure(
+            f"Every numeric cell of {table} is missing: nothing to go by.", NOTHING_FILLED
+        )
+    _tell_columns(found, told, apart, time)
+    dates = None
+    if time is not None and time in found.text:
+        dates = seconds_of(found.column(time), time)
+    return Given(file, found, dates, time if dates is not None else None)
+
+
+def estimator(
+    given: Given,
+    *,
+    time: str | None,
+    max_time: float | None,
+    seed: int,
+    bounds: Sequence[str] | None,
+    integers: str | None,
+    max_gap: int | None,
+) -> KFMC:
+    """KFMC with what the options say, not yet fitted."""
+    from hirank import KFMC
+
+    if max_gap is not None and time is None:
+        raise Failure("--max-gap counts rows in order of time: give --time as well.", USAGE)
+    if max_time is not None and not max_time > 0:
+        raise Failure(f"--max-time is in seconds and must be above 0, not {max_time:g}.", USAGE)
+    whole: Any = {None: None, "auto": "auto", "all": True}.get(integers, False)
+    if whole is False and integers is not None:
+        whole = [_known(name.strip(), given, "--integers") for name in integers.split(",")]
+    order = "time" if time == ROWS and ROWS not in given.table.names else time
+    return KFMC(
+        order=order,
+        max_time=max_time,
+        random_state=seed,
+        bounds=_bounds(bounds, given),
+        integers=whole,
+        max_gap=max_gap,
+        keep_empty_features=True,
+    )
+
+
+def filled_by(model: KFMC, given: Given, told: Told, max_time: float | None) -> NDArray[np.float64]:
+    """Fit, and the columns to fill, n x v, completed; NaN where nothing could be said."""
+    with told.warnings(), told.fitting(max_time):
+        filled = np.asarray(model.fit_transform(given.frame), np.float64)
+    return blanked(filled[:, : len(given.table.numeric)], model)
+
+
+def blanked(filled: NDArray[np.float64], model: KFMC) -> NDArray[np.float64]:
+    """Columns that were empty when the model was learned stay empty."""
+    filled[:, ~model.has_values_[: filled.shape[1]]] = np.nan
+    return filled
+
+
+def _bounds(given: Sequence[str] | None, table: Given) -> Any:
+    """{column: (low, high)} from [COLUMN=]LOW:HIGH."""
+    limits: dict[str, tuple[float | None, float | None]] = {}
+    for one in given or ():
+        column, _, span = one.rpartition("=")
+        low, colon, high = span.partition(":")
+        try:
+            if not colon:
+                raise ValueError
+            pair = (float(low) if low.strip() else None, float(high) if high.strip() else None)
+        except ValueError:
+            raise Failure(
+                f"--bounds {one!r} should be LOW:HIGH or COLUMN=LOW:HIGH, e.g. rain=0: or 0:100.",
+                USAGE,
+            ) from None
+        names = [_known(column, table, "--bounds")] if column else table.table.numeric
+        limits |= dict.fromkeys(names, pair)
+    return limits or None
+
+
+def _known(name: str, given: Given, option: str) -> str:
+    if name not in given.table.numeric:
+        raise Failure(
+            f"{option}: no numeric column is called {name!r}. There are "
+            f"{_listed(given.table.numeric)}.",
+            USAGE,
+        )
+    return name
+
+
+def _tell_columns(table: Table, told: Told, apart: Sequence[str], time: str | None) -> None:
+    left = [name for name in table.text if name not in apart and name != time]
+    if left:
+        told.note(f"Not numeric, passed through as they are: {_listed(left)}.{_hint(table)}")
+    empty = [n for n, x in zip(table.numeric, table.numbers.T, strict=True) if np.isnan(x).all()]
+    if empty:
+        told.note(f"No value at all, left empty: {_listed(empty)}.")
+
+
+def _hint(table: Table) -> str:
+    """Which cells keep a column from being numeric."""
+    words = [
+        f"{name!r} has {_listed(cell for _, cell in cells)} (line {cells[0][0]})"
+        for name, cells in table.almost.items()
+    ]
+    if not words:
+        return ""
+    return f" Mostly numbers: {'; '.join(words)}. If that means missing, say so with --missing."
+
+
+def _listed(names: Any, most: int = 12) -> str:
+    shown = [repr(str(name)) for name in names]
+    more = f" and {len(shown) - most} more" if len(shown) > most else ""
+    return ", ".join(shown[:most]) + more

@@ -1,0 +1,67 @@
+"""The real program, run as users run it."""
+
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+
+@pytest.fixture(scope="session")
+def hirank():
+    """Run `hirank ARGUMENTS`; gives the finished process."""
+
+    def run(*arguments, stdin=None, cwd=None, env=None, timeout=120):
+        return subprocess.run(
+            [sys.executable, "-m", "hirank", *map(str, arguments)],
+            input=stdin,
+            capture_output=True,
+            text=not isinstance(stdin, bytes),
+            cwd=cwd,
+            env={**os.environ, "OPENBLAS_NUM_THREADS": "1", **(env or {})},
+            timeout=timeout,
+            check=False,
+        )
+
+    return run
+
+
+def curve(n=80, seed=0):
+    """Points on a curve in four dimensions, n x 4, and the same with holes."""
+    rng = np.random.default_rng(seed)
+    t = rng.uniform(-1, 1, n)
+    truth = np.column_stack([t, t**2, t**3, np.cos(2 * t)])
+    holes = truth.copy()
+    holes[rng.random(truth.shape) < 0.15] = np.nan
+    holes[np.isnan(holes).all(axis=1), 0] = 0.0
+    return truth, holes
+
+
+def csv_of(table, names="abcd", ids=True):
+    """A CSV with an id and a word in each row, as text."""
+    lines = [",".join((["id"] if ids else []) + list(names) + (["kind"] if ids else []))]
+    for i, row in enumerate(table):
+        cells = ["" if np.isnan(x) else f"{x:.6f}" for x in row]
+        lines.append(",".join(([f"s{i}"] if ids else []) + cells + (["x y"] if ids else [])))
+    return "\n".join(lines) + "\n"
+
+
+@pytest.fixture(scope="session")
+def curved(tmp_path_factory):
+    """A folder with table.csv (holes), its truth, and model.hirank learned from it."""
+    folder = tmp_path_factory.mktemp("curved")
+    truth, holes = curve()
+    (folder / "table.csv").write_text(csv_of(holes))
+    np.save(folder / "truth.npy", truth)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def fitted(curved, hirank):
+    """The same folder, with model.hirank."""
+    done = hirank(
+        "fit", curved / "table.csv", "-m", curved / "model.hirank", "--max-time", 3, "--force"
+    )
+    assert done.returncode == 0, done.stderr
+    return curved

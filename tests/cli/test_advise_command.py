@@ -1,0 +1,19 @@
+import json
+
+
+def test_in_words(hirank, curved):
+    done = hirank("advise", curved / "table.csv")
+    assert done.returncode == 0, done.stderr
+    assert "KFMC" in done.stdout
+
+
+def test_as_json(hirank, curved):
+    facts = json.loads(hirank("advise", curved / "table.csv", "--json").stdout)
+    assert facts["verdict"] == "kfmc"
+    assert facts["n_features"] == 4
+
+
+def test_no_file(hirank, tmp_path):
+    done = hirank("advise", tmp_path / "none.csv")
+    assert done.returncode == 3
+    assert "none.csv" in done.stderr

@@ -1,0 +1,97 @@
+import csv
+import json
+
+import numpy as np
+from conftest import csv_of, curve
+
+
+def read(path):
+    with open(path, newline="") as file:
+        return list(csv.reader(file))
+
+
+def test_new_rows_are_filled_in_any_order_of_columns(fitted, hirank, tmp_path):
+    truth, holes = curve(40, seed=5)
+    (tmp_path / "new.csv").write_text(csv_of(holes[:, [2, 0, 3, 1]], "cadb"))
+    done = hirank("apply", "new.csv", "-m", fitted / "model.hirank", "-o", "f.csv", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    filled = np.array([[float(x) for x in row[1:5]] for row in read(tmp_path / "f.csv")[1:]])
+    back = filled[:, [1, 3, 0, 2]]
+    error = (back - truth)[np.isnan(holes)]
+    assert np.sqrt(np.mean(error**2)) < 0.15
+
+
+def test_pieces_make_no_difference(fitted, hirank, tmp_path):
+    _, holes = curve(50, seed=6)
+    (tmp_path / "new.csv").write_text(csv_of(holes))
+    for rows in (7, 1000):
+        done = hirank(
+            "apply",
+            "new.csv",
+            "-m",
+            fitted / "model.hirank",
+            "-o",
+            f"{rows}.csv",
+            "--rows",
+            rows,
+            "--interval",
+            "0.8",
+            cwd=tmp_path,
+        )
+        assert done.returncode == 0, done.stderr
+    assert (tmp_path / "7.csv").read_bytes() == (tmp_path / "1000.csv").read_bytes()
+
+
+def test_lacking_columns_are_listed(fitted, hirank, tmp_path):
+    _, holes = curve(20)
+    (tmp_path / "new.csv").write_text(csv_of(holes, "abxd"))
+    done = hirank("apply", "new.csv", "-m", fitted / "model.hirank", "-o", "f.csv", cwd=tmp_path)
+    assert done.returncode == 3
+    assert "c" in done.stderr
+    assert "x" in done.stderr
+    assert not (tmp_path / "f.csv").exists()
+
+
+def test_words_where_numbers_should_be(fitted, hirank, tmp_path):
+    (tmp_path / "new.csv").write_text("a,b,c,d\n1,2,3,4\n1,oops,3,4\n")
+    done = hirank("apply", "new.csv", "-m", fitted / "model.hirank", "-o", "f.csv", cwd=tmp_path)
+    assert done.returncode == 3
+    assert "line 3" in done.stderr
+    assert "oops" in done.stderr
+    assert not (tmp_path / "f.csv").exists()
+
+
+def test_the_model_is_never_changed(fitted, hirank, tmp_path):
+    before = (fitted / "model.hirank").read_bytes()
+    done = hirank(
+        "apply",
+        fitted / "table.csv",
+        "-m",
+        fitted / "model.hirank",
+        "-o",
+        tmp_path / "f.csv",
+        "--json",
+    )
+    assert json.loads(done.stdout)["rows_per_second"] > 0
+    assert (fitted / "model.hirank").read_bytes() == before
+
+
+def test_no_model(hirank, fitted, tmp_path):
+    (tmp_path / "m.hirank").write_text("no model")
+    for model in ("m.hirank", "none.hirank"):
+        done = hirank("apply", fitted / "table.csv", "-m", model, "-o", "f.csv", cwd=tmp_path)
+        assert done.returncode == 3, done.stderr
+        assert model in done.stderr
+        assert "Traceback" not in done.stderr
+
+
+def test_from_csv_to_parquet(fitted, hirank, tmp_path):
+    import pyarrow.parquet as pq
+
+    done = hirank(
+        "apply", fitted / "table.csv", "-m", fitted / "model.hirank", "-o", tmp_path / "f.parquet"
+    )
+    assert done.returncode == 0, done.stderr
+    table = pq.read_table(tmp_path / "f.parquet")
+    assert table.column_names == ["id", "a", "b", "c", "d", "kind"]
+    assert not any(column.null_count for column in table.columns)

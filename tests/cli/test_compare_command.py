@@ -1,0 +1,25 @@
+import json
+
+METHODS = {"column mean", "k nearest neighbors", "iterative ridge", "soft-impute", "hirank"}
+
+
+def test_table_and_plot(hirank, curved, tmp_path):
+    done = hirank("compare", curved / "table.csv", "--plot", tmp_path / "p.png", "--max-time", 3)
+    assert done.returncode == 0, done.stderr
+    assert all(name in done.stdout for name in METHODS)
+    assert (tmp_path / "p.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_best_comes_first(hirank, curved):
+    facts = json.loads(hirank("compare", curved / "table.csv", "--json", "--max-time", 3).stdout)
+    assert {row["method"] for row in facts["results"]} == METHODS
+    errors = [row["error"] for row in facts["results"]]
+    assert errors == sorted(errors)
+    assert facts["results"][0]["method"] == "hirank"
+
+
+def test_too_small(hirank, tmp_path):
+    (tmp_path / "t.csv").write_text("a,b\n1,2\n2,3\n3,5\n")
+    done = hirank("compare", "t.csv", cwd=tmp_path)
+    assert done.returncode == 3
+    assert "--hide" in done.stderr

@@ -1,0 +1,210 @@
+import csv
+import json
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from conftest import csv_of, curve
+
+QUICK = ("--max-time", "3")
+
+
+def cells(path):
+    with open(path, newline="") as file:
+        return list(csv.reader(file))
+
+
+def test_fills_every_hole_and_touches_nothing_else(hirank, curved, tmp_path):
+    out = tmp_path / "filled.csv"
+    done = hirank("complete", curved / "table.csv", "-o", out, *QUICK)
+    assert done.returncode == 0, done.stderr
+    before, after = cells(curved / "table.csv"), cells(out)
+    truth = np.load(curved / "truth.npy")
+    errors = []
+    for i, (old, new) in enumerate(zip(before, after, strict=True)):
+        for j, (x, y) in enumerate(zip(old, new, strict=True)):
+            if x:
+                assert x == y
+            else:
+                errors.append(float(y) - truth[i - 1, j - 1])
+    assert np.sqrt(np.mean(np.square(errors))) < 0.1
+    assert "Filled" in done.stdout
+    assert "'id', 'kind'" in done.stderr  # passed through, with a note
+
+
+def test_json_is_all_there_is_on_standard_output(hirank, curved, tmp_path):
+    done = hirank("complete", curved / "table.csv", "-o", tmp_path / "f.csv", "--json", *QUICK)
+    facts = json.loads(done.stdout)
+    assert facts["filled"] == facts["missing"] > 0
+    assert facts["error"] < 1
+    assert facts["notes"]
+    assert done.stderr == ""
+
+
+def test_table_on_standard_input_and_output(hirank, curved, tmp_path):
+    text = (curved / "table.csv").read_text()
+    done = hirank("complete", "-", "-o", "-", "-q", *QUICK, stdin=text)
+    assert done.returncode == 0, done.stderr
+    assert len(done.stdout.splitlines()) == len(text.splitlines())
+    assert ",," not in done.stdout
+
+
+def test_marker_of_missing_values(hirank, tmp_path):
+    _truth, holes = curve()
+    text = csv_of(holes).replace(",,", ",-200,").replace(",,", ",-200,")
+    (tmp_path / "t.csv").write_text(text)
+    done = hirank("complete", "t.csv", "-o", "f.csv", "--missing", "-200", *QUICK, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "-200" not in (tmp_path / "f.csv").read_text()
+
+
+def test_model_report_and_intervals(hirank, curved, tmp_path):
+    done = hirank(
+        "complete", curved / "table.csv", "-o", "f.csv", "--save", "m.hirank",
+        "--report", "r.html", "--interval", "0.9", *QUICK, cwd=tmp_path,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "m.hirank").stat().st_size > 1000
+    assert "<html" in (tmp_path / "r.html").read_text()
+    header, *rows = cells(tmp_path / "f.csv")
+    low, up, fill = (header.index(name) for name in ("b lower", "b upper", "b"))
+    wide = [row for row in rows if row[low]]
+    assert wide
+    for row in wide:
+        assert float(row[low]) <= float(row[fill]) <= float(row[up])
+
+
+def test_saved_model_gives_the_same_when_applied_twice(hirank, fitted, tmp_path):
+    for name in ("one.csv", "two.csv"):
+        done = hirank(
+            "apply", fitted / "table.csv", "-m", fitted / "model.hirank", "-o", tmp_path / name
+        )
+        assert done.returncode == 0, done.stderr
+    assert (tmp_path / "one.csv").read_bytes() == (tmp_path / "two.csv").read_bytes()
+
+
+def test_rows_in_order_of_dates(hirank, tmp_path):
+    t = np.arange(120) / 10
+    table = np.column_stack([np.sin(t), np.cos(t), np.sin(2 * t)])
+    holes = table.copy()
+    holes[40:45, 0] = holes[80:84, 1] = holes[20:23, 2] = np.nan
+    lines = csv_of(holes, "xyz", ids=False).splitlines()
+    stamped = [
+        f"2024-01-{1 + i // 24:02d} {i % 24:02d}:00,{line}" for i, line in enumerate(lines[1:])
+    ]
+    (tmp_path / "log.csv").write_text("\n".join([f"when,{lines[0]}", *stamped]))
+    done = hirank(
+        "complete",
+        "log.csv",
+        "-o",
+        "f.csv",
+        "--time",
+        "when",
+        "--save",
+        "m.hirank",
+        *QUICK,
+        cwd=tmp_path,
+    )
+    assert done.returncode == 0, done.stderr
+    filled = np.array([[float(x) for x in row[1:]] for row in cells(tmp_path / "f.csv")[1:]])
+    assert np.abs(filled - table)[np.isnan(holes)].max() < 0.3
+    again = hirank("apply", "log.csv", "-m", "m.hirank", "-o", "g.csv", cwd=tmp_path)
+    assert again.returncode == 0, again.stderr
+
+
+def test_integers_and_bounds(hirank, tmp_path):
+    rng = np.random.default_rng(0)
+    size = rng.normal(size=90)
+    table = np.column_stack([np.round(10 + 4 * size), 5 + size, size**2])
+    text = ["count,x,y"] + [f"{int(a)},{b:.4f},{c:.4f}" for a, b, c in table]
+    for i in range(3, 60, 5):
+        text[i] = "," + text[i].split(",", 1)[1]
+    (tmp_path / "t.csv").write_text("\n".join(text) + "\n")
+    done = hirank(
+        "complete", "t.csv", "-o", "f.csv", "--integers", "auto", "--bounds", "count=0:15", *QUICK,
+        cwd=tmp_path,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    counts = [row[0] for row in cells(tmp_path / "f.csv")[1:]]
+    assert all(count.lstrip("-").isdigit() for count in counts)
+    assert all(0 <= int(counts[i - 1]) <= 15 for i in range(3, 60, 5))
+
+
+BAD = {
+    "missing file": (None, "not", 3),
+    "empty file": (b"", "empty", 3),
+    "no numeric column": (b"a,b\nx,y\nz,w\n", "numeric", 3),
+    "duplicate names": (b"a,a\n1,2\n3,4\n", "'a'", 3),
+    "ragged rows": (b"a,b\n1,2\n1,2,3\n", "line 3", 3),
+    "all missing": (b"a,b\n,\n,\n,\n", "missing", 5),
+    "not UTF-8": (b"a,b\n1,2\n\xe4,3\n", "encoding", 3),
+    "only a header": (b"a,b\n", "row", 3),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_bad_tables_get_a_sentence_and_an_exit_code(hirank, tmp_path, case):
+    content, word, code = BAD[case]
+    if content is not None:
+        (tmp_path / "t.csv").write_bytes(content)
+    done = hirank("complete", "t.csv", "-o", "f.csv", cwd=tmp_path)
+    assert done.returncode == code, done.stderr
+    assert word in done.stderr
+    assert "Traceback" not in done.stderr
+    assert not (tmp_path / "f.csv").exists()
+    assert not [name for name in os.listdir(tmp_path) if name != "t.csv"]
+
+
+def test_nothing_is_overwritten_without_force(hirank, curved, tmp_path):
+    table = tmp_path / "t.csv"
+    table.write_bytes((curved / "table.csv").read_bytes())
+    for target in ("t.csv", "other.csv"):
+        (tmp_path / "other.csv").write_text("mine")
+        done = hirank("complete", "t.csv", "-o", target, cwd=tmp_path)
+        assert done.returncode == 4
+        assert "--force" in done.stderr
+    assert (tmp_path / "other.csv").read_text() == "mine"
+    done = hirank("complete", "t.csv", "-o", "t.csv", "--force", *QUICK, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert ",," not in table.read_text()
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no device that is always full")
+def test_full_disk(hirank, curved):
+    with open("/dev/full", "wb") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "hirank", "complete", curved / "table.csv", "-o", "-", *QUICK],
+            stdout=full, stderr=subprocess.PIPE, text=True, check=False,
+        )  # fmt: skip
+    assert done.returncode == 4
+    assert "space" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("options", "word"),
+    [
+        (("--bounds", "nonsense"), "LOW:HIGH"),
+        (("--bounds", "zz=0:1"), "zz"),
+        (("--integers", "zz"), "zz"),
+        (("--time", "zz"), "zz"),
+        (("--max-gap", "3"), "--time"),
+        (("--max-time", "-1"), "seconds"),
+    ],
+)
+def test_wrong_options(hirank, curved, tmp_path, options, word):
+    done = hirank("complete", curved / "table.csv", "-o", tmp_path / "f.csv", *options)
+    assert done.returncode == 2, done.stderr
+    assert word in done.stderr
+    assert not (tmp_path / "f.csv").exists()
+
+
+def test_almost_numeric_column_is_told(hirank, tmp_path):
+    rows = [f"{i},{'error' if i == 30 else i * 2},{i % 7}" for i in range(60)]
+    (tmp_path / "t.csv").write_text("\n".join(["a,b,c", *rows]) + "\n")
+    done = hirank("complete", "t.csv", "-o", "f.csv", *QUICK, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "error" in done.stderr
+    assert "--missing" in done.stderr

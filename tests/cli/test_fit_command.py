@@ -1,0 +1,40 @@
+import json
+
+
+def test_learns_and_keeps_a_model(fitted, hirank, tmp_path):
+    assert (fitted / "model.hirank").stat().st_size > 1000
+    done = hirank(
+        "fit", fitted / "table.csv", "-m", tmp_path / "m.hirank", "--max-time", 3, "--json"
+    )
+    assert done.returncode == 0, done.stderr
+    facts = json.loads(done.stdout)
+    assert facts["columns"] == 4
+    assert facts["model"].endswith("m.hirank")
+
+
+def test_the_summary_is_shown(fitted, hirank, tmp_path):
+    done = hirank(
+        "fit",
+        fitted / "table.csv",
+        "-m",
+        tmp_path / "m.hirank",
+        "--max-time",
+        3,
+        "--report",
+        tmp_path / "r.html",
+    )
+    assert "hidden entries" in done.stdout
+    assert (tmp_path / "r.html").exists()
+
+
+def test_does_not_overwrite_a_model(fitted, hirank):
+    before = (fitted / "model.hirank").read_bytes()
+    done = hirank("fit", fitted / "table.csv", "-m", fitted / "model.hirank")
+    assert done.returncode == 4
+    assert (fitted / "model.hirank").read_bytes() == before
+
+
+def test_no_permission(hirank, fitted, tmp_path):
+    done = hirank("fit", fitted / "table.csv", "-m", tmp_path / "nowhere" / "m.hirank")
+    assert done.returncode == 4
+    assert "folder" in done.stderr
