@@ -8,7 +8,7 @@ from html import escape
 import numpy as np
 from numpy.typing import ArrayLike
 
-from hirank.report.table import Floats
+from hirank.report.filled import Floats
 from hirank.report.words import number
 
 MARKS = 5
@@ -22,9 +22,10 @@ class Scale:
     low: float
     high: float
     log: bool = False
+    bend: float = 0.0  # logarithmic beyond this size on both sides of 0, linear within; 0: not so
 
     @classmethod
-    def around(cls, values: ArrayLike, *, log: bool = False) -> Scale:
+    def around(cls, values: ArrayLike, *, log: bool = False, bend: float = 0.0) -> Scale:
         """One that holds all finite values, with a margin."""
         x = np.asarray(values, np.float64)
         x = x[np.isfinite(x) & (x > 0)] if log else x[np.isfinite(x)]
@@ -38,14 +39,19 @@ class Scale:
             ends = np.clip([a - margin, b + margin], -300, 300)
             return cls(float(10 ** ends[0]), float(10 ** ends[1]), True)
         margin = 0.04 * (high - low) or 0.04 * abs(high) or 0.5
-        return cls(low - margin, high + margin)
+        return cls(low if bend else low - margin, high + margin, bend=bend)
 
     def __call__(self, values: ArrayLike) -> Floats:
         x = np.asarray(values, np.float64)
         if self.log:
             low, high = np.log10([self.low, self.high])
             return (np.log10(np.maximum(x, 1e-300)) - low) / (high - low)
-        return (x - self.low) / (self.high - self.low)
+        low, high = self._bent(self.low), self._bent(self.high)
+        return (self._bent(x) - low) / (high - low)
+
+    def _bent(self, x: ArrayLike) -> Floats:
+        x = np.asarray(x, np.float64)
+        return np.sign(x) * np.log10(1 + np.abs(x) / self.bend) if self.bend else x
 
     def marks(self) -> list[float]:
         """Round numbers within, a few."""
@@ -56,11 +62,21 @@ class Scale:
             if len(tens) > 1:
                 return tens
             return [x for x in _subdivided(first) if self.low <= x <= self.high]
+        if self.bend:
+            return self._bent_marks()
         size = (self.high - self.low) / MARKS
         ten = 10.0 ** np.floor(np.log10(size))
-        step = next(float(ten * k) for k in (1, 2, 5, 10) if ten * k >= size * 0.999)
-        count = np.arange(np.ceil(self.low / step), np.floor(self.high / step) + 1)
-        return [float(x) + 0.0 for x in count * step]  # no -0
+        apart = next(float(ten * k) for k in (1, 2, 5, 10) if ten * k >= size * 0.999)
+        count = np.arange(np.ceil(self.low / apart), np.floor(self.high / apart) + 1)
+        return [float(x) + 0.0 for x in count * apart]  # no -0
+
+    def _bent_marks(self) -> list[float]:
+        """0, and powers of ten on the sides where there is room."""
+        first = round(np.log10(self.bend))
+        last = int(np.floor(np.log10(max(abs(self.low), abs(self.high)))))
+        step = max(1, int(np.ceil((last - first + 1) / MARKS)))
+        tens = [float(10.0**k) for k in range(last, first, -step)]
+        return [x for x in (*(-x for x in tens), 0.0, *tens) if self.low <= x <= self.high]
 
 
 def _subdivided(first: float) -> list[float]:
@@ -77,8 +93,8 @@ class Axes:
     y_label: str
     width: int = 420
     height: int = 320
-    left: int = 58
-    bottom: int = 44
+    left: int = 62
+    bottom: int = 48
     top: int = 12
     right: int = 12
 
@@ -103,7 +119,7 @@ class Axes:
         for value, place in zip(self.x.marks(), self.across(self.x.marks()), strict=True):
             parts.append(f'<path class="grid" d="M{place:.1f} {self.top}V{floor}"/>')
             parts.append(
-                f'<text x="{place:.1f}" y="{floor + 16}" class="mid">{number(value)}</text>'
+                f'<text x="{place:.1f}" y="{floor + 18}" class="mid">{number(value)}</text>'
             )
         for value, place in zip(self.y.marks(), self.up(self.y.marks()), strict=True):
             parts.append(f'<path class="grid" d="M{self.left} {place:.1f}H{right}"/>')
@@ -117,7 +133,7 @@ class Axes:
             "</text>"
         )
         parts.append(
-            f'<text class="mid" transform="translate(13 {center:.0f}) rotate(-90)">'
+            f'<text class="mid" transform="translate(14 {center:.0f}) rotate(-90)">'
             f"{escape(self.y_label)}</text>"
         )
         return "".join(parts)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from hirank.estimators.evidence import Covered, covered, missing_rates, spread_out, stages_of
 from hirank.estimators.summary import THIN
-from hirank.report.table import Filled, Floats
+from hirank.report.filled import Filled, Floats
 
 MOST_BLOCKS = (200, 100)
 """Of the picture of the pattern, rows x columns."""
@@ -185,9 +185,8 @@ def _mean_widths(table: Filled) -> Floats:
 
 
 def _candidates(results: dict[str, NDArray[Any]]) -> list[Candidate]:
-    order = np.argsort(results["error"], kind="stable") if len(results["error"]) else []
     found = []
-    for i in order:
+    for i in np.argsort(results["error"], kind="stable").tolist():
         row = {name: column[i] for name, column in results.items()}
         shown = [
             f"{label} {row[name]:.3g}"
@@ -275,7 +274,9 @@ def _largest(table: Filled, size: Floats) -> list[Cell]:
         return []
     best = np.argpartition(flat, -count)[-count:]
     best = best[np.lexsort((best, -flat[best]))]
-    return [_cell(table, *divmod(int(k), size.shape[1]), float(flat[k])) for k in best]
+    rows, columns = np.unravel_index(best, size.shape)
+    places = zip(rows.tolist(), columns.tolist(), flat[best].tolist(), strict=True)
+    return [_cell(table, i, j, value) for i, j, value in places]
 
 
 def _cell(table: Filled, i: int, j: int, size: float = np.nan) -> Cell:

@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 
 from hirank.report.axes import Axes, Scale
 from hirank.report.facts import Candidate
-from hirank.report.table import Floats
+from hirank.report.filled import Floats
 from hirank.report.words import number, percent
 
-LEVELS = (0.02, 0.2, 0.4, 0.6, 0.8, 0.98)
+LEVELS = (0.0, 0.2, 0.4, 0.6, 0.8, 0.9999)
 """Shares of missing entries at which the shade of a block gets darker."""
 NAMED = 24
 """Columns up to which the picture of the pattern has their names."""
@@ -68,10 +68,9 @@ def pattern(blocks: Floats, names: Sequence[str], labels: tuple[str, str]) -> st
     """Which parts of a table are missing: blocks, R x C, each the darker the more is."""
     R, C = blocks.shape
     named = len(names) <= NAMED
-    left, wide, below = 46, 366, 96 if named else 22
+    left, wide, below = 46, 366, 106 if named else 24
     tall = int(np.clip(R * 12, 60, 260))
     level = np.searchsorted(LEVELS, blocks)
-    level[blocks > 0] = np.maximum(level[blocks > 0], 1)  # a single hole in a block is seen
     layers = "".join(
         f'<path class="level level-{k}" d="{_runs(level == k)}"/>'
         for k in range(1, len(LEVELS) + 1)
@@ -110,8 +109,7 @@ def pattern(blocks: Floats, names: Sequence[str], labels: tuple[str, str]) -> st
 
 def _runs(there: NDArray[np.bool_]) -> str:
     """The path around all true blocks, R x C, neighbors in a row joined."""
-    R, C = there.shape
-    wall = np.zeros((R, 1), np.int8)
+    wall = np.zeros((len(there), 1), np.int8)
     steps = np.diff(np.hstack([wall, there.astype(np.int8), wall]), axis=1)
     rows, begins = np.nonzero(steps == 1)
     ends = np.nonzero(steps == -1)[1]
@@ -121,15 +119,18 @@ def _runs(there: NDArray[np.bool_]) -> str:
     )
 
 
-def legend_of_levels() -> str:
-    """What the shades of the pattern stand for."""
-    words = ["none", "some", *(f"{100 * share:.0f} %" for share in LEVELS[1:-1]), "all"]
+def legend_of_levels(*, cells: bool) -> str:
+    """What the shades of the pattern stand for, if blocks are single cells or not."""
+    shares = [f"\N{LESS-THAN OR EQUAL TO} {100 * share:.0f} %" for share in LEVELS[1:-1]]
+    words = dict(enumerate(["none", *shares, "more", "all"]))
+    if cells:
+        words = {0: "observed", len(LEVELS): "missing"}
     items = "".join(
         f'<li><svg width="16" height="16" aria-hidden="true"><rect class="ground" width="16" '
         f'height="16"/><rect class="level level-{k}" width="16" height="16"/></svg> {word}</li>'
-        for k, word in enumerate(words)
+        for k, word in words.items()
     )
-    return f'<ul class="legend" aria-label="Share of entries missing in a block">{items}</ul>'
+    return f'<ul class="legend" aria-label="Share of cells missing">{items}</ul>'
 
 
 def scatter(points: Floats, x_label: str, y_label: str, label: str) -> str:
@@ -181,9 +182,8 @@ def legend_of_shapes(names: Sequence[str]) -> str:
 def trace(stages: Sequence[NDArray[np.void]]) -> str:
     """The objective over time, a piece of line for each stage."""
     objective = np.concatenate([stage["objective"] for stage in stages])
-    log = bool((objective > 0).all())
     seconds = np.concatenate([stage["seconds"] for stage in stages])
-    scales = Scale.around([0, *seconds]), Scale.around(objective, log=log)
+    scales = Scale.around([0, *seconds]), _objective_scale(objective)
     axes = Axes(*scales, "seconds", "objective")
     lines = []
     for stage in stages:
@@ -192,3 +192,14 @@ def trace(stages: Sequence[NDArray[np.void]]) -> str:
         points = "L".join(f"{a:.1f} {b:.1f}" for a, b in pairs)
         lines.append(f"M{points}" + ("h0.1" if len(stage) == 1 else ""))
     return axes.svg(f'<path class="trace" d="{"".join(lines)}"/>', "Objective over time")
+
+
+def _objective_scale(objective: Floats) -> Scale:
+    """Logarithmic, on both sides of 0 if there are negative ones among them."""
+    if (objective > 0).all():
+        return Scale.around(objective, log=True)
+    size = np.abs(objective[objective != 0])
+    if not size.size:
+        return Scale.around(objective)
+    bend = max(np.quantile(size, 0.05), size.max() / 1e8)
+    return Scale.around(objective, bend=float(10 ** np.floor(np.log10(bend))))

@@ -19,7 +19,8 @@ from typing import Any
 
 from hirank.report import sections
 from hirank.report.facts import Facts, gather
-from hirank.report.table import filled_table
+from hirank.report.filled import filled_table
+from hirank.report.markup import head, table
 
 SECTIONS = (
     (
@@ -137,8 +138,8 @@ def write_report(
     """
     if not 0 < coverage < 1:
         raise ValueError(f"coverage must be between 0 and 1, for instance 0.9; got {coverage!r}.")
-    table = filled_table(model, X, filled, names, interval, rows)
-    page = render(gather(model, table, coverage), model, title, notes)
+    known = filled_table(model, X, filled, names, interval, rows)
+    page = render(gather(model, known, coverage), model, title, notes)
     _write(Path(path), page)
 
 
@@ -173,10 +174,10 @@ def render(facts: Facts, model: Any, title: str, notes: Sequence[str]) -> str:
 def _footer(model: Any) -> str:
     """Versions, parameters, and how to get the same again."""
     used = ", ".join(f"{name} {version(name)}" for name in ("numpy", "scipy", "scikit-learn"))
-    parameters = "".join(
-        f"<tr>{sections.head(name)}<td><code>{escape(_plain(value))}</code></td></tr>"
+    parameters = [
+        f"{head(name)}<td><code>{escape(_plain(value))}</code></td>"
         for name, value in sorted(model.get_params(deep=False).items())
-    )
+    ]
     call = escape(f"from hirank import KFMC\n\nmodel = {_plain(model)}\n")
     again = escape("filled = model.fit_transform(table)\nprint(model.summary())")
     seed = (
@@ -186,9 +187,10 @@ def _footer(model: Any) -> str:
     )
     return (
         f"<p>Written by hirank {escape(version('hirank'))} with Python "
-        f"{platform.python_version()}, {used}.</p><p>To reproduce:</p><pre>{call}{again}</pre>{seed}"
+        f"{platform.python_version()}, {used}.</p><p>To reproduce:</p>"
+        f"<pre>{call}{again}</pre>{seed}"
         f"<details><summary>All parameters</summary>"
-        + sections.table("Parameters of the model", ["Name", "Value"], [parameters])
+        + table("Parameters of the model", ["Name", "Value"], parameters)
         + "</details><noscript><p>Searching, sorting and choosing a column need JavaScript; all "
         "else is here without it.</p></noscript>"
     )

@@ -55,6 +55,7 @@ document.querySelectorAll("table.sortable").forEach((table) => {
     return isNaN(a) ? (isNaN(b) ? 0 : 1) : isNaN(b) ? -1 : a - b;
   };
   heads.forEach((head, at) => {
+    if (!head.textContent) return;
     const button = document.createElement("button");
     button.type = "button";
     button.append(...head.childNodes);

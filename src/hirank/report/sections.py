@@ -2,66 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from html import escape
 
 import numpy as np
 
 from hirank.report import figures
-from hirank.report.facts import COUNTED, Cell, Facts, Feature
+from hirank.report.facts import COUNTED, Facts, Feature
+from hirank.report.markup import card, cells_table, head, num, table
 from hirank.report.words import count, duration, number, percent
-
-PRINTED = 40
-"""Rows of a table that go on paper."""
-
-
-def table(
-    caption: str,
-    heads: Sequence[str],
-    rows: Iterable[str],
-    *,
-    numeric: Sequence[int] = (),
-    name: str = "",
-    sortable: bool = False,
-) -> str:
-    """A table in a box of its own to scroll; rows are ready, heads and caption are plain text."""
-    cells = "".join(
-        f'<th scope="col"{" class=n" if i in numeric else ""}>{escape(head)}</th>'
-        for i, head in enumerate(heads)
-    )
-    rows = list(rows)
-    body = "".join(
-        row if i < PRINTED else row.replace("<tr", '<tr class="more"', 1)
-        for i, row in enumerate(rows)
-    )
-    more = len(rows) - PRINTED
-    rest = f'<p class="note print-only">{more:,} more rows are on screen.</p>' if more > 0 else ""
-    kind = ' class="sortable"' if sortable else ""
-    mark = f' id="{name}"' if name else ""
-    return (
-        f'<div class="box" tabindex="0" role="region" aria-label="{escape(caption)}">'
-        f"<table{mark}{kind}><caption>{escape(caption)}</caption><thead><tr>{cells}</tr></thead>"
-        f"<tbody>{body}</tbody></table></div>{rest}"
-    )
-
-
-def num(value: float) -> str:
-    """A cell with a number, and the number itself to sort by."""
-    exact = "" if np.isnan(value) else f"{value:.6g}"
-    return f'<td class="n" data-value="{exact}">{number(value)}</td>'
-
-
-def head(text: str) -> str:
-    """The first cell of a row."""
-    return f'<th scope="row">{escape(text)}</th>'
-
-
-def card(title: str, big: str, small: str = "") -> str:
-    """A large number with a title."""
-    rest = f'<dd class="small">{escape(small)}</dd>' if small else ""
-    return (
-        f'<div class="card"><dt>{escape(title)}</dt><dd class="big">{escape(big)}</dd>{rest}</div>'
-    )
 
 
 def at_a_glance(facts: Facts) -> str:
@@ -77,7 +26,8 @@ def at_a_glance(facts: Facts) -> str:
         hidden = count(summary["n_hidden"], "hidden entry", "hidden entries")
         cards.append(card("Error of the fills", number(summary["error"]), f"at {hidden}"))
         if not np.isnan(summary["linear_error"]):
-            cards.append(card("Best linear method", number(summary["linear_error"]), "same entries"))
+            linear = number(summary["linear_error"])
+            cards.append(card("Best linear method", linear, "at the same entries"))
         cards.append(card("Column mean", "1", "by definition of the error"))
     if facts.covered is not None:
         wanted = f"of hidden entries; asked for {percent(facts.level)}"
@@ -107,25 +57,21 @@ def missing(facts: Facts) -> str:
     """The pattern, and the share of each column."""
     names = [one.name for one in facts.features]
     ranked = sorted(facts.features, key=lambda one: -one.missing)
-    R, C = facts.blocks.shape
-    each = (
-        "Every block stands for several neighbors."
-        if (R, C) != (facts.rows, facts.columns)
-        else "Every block is one cell."
-    )
+    cells = facts.blocks.shape == (facts.rows, facts.columns)
+    each = "" if cells else " Every block stands for several cells; the darker, the more of them."
     rows = (
-        f"<tr>{head(one.name)}{num(one.missing)}"
+        f"{head(one.name)}{num(one.missing)}"
         f'<td class="n" data-value="{one.share:.6g}">{percent(one.share)}</td>'
-        f'<td class="b">{figures.bar(one.share, 1)}</td></tr>'
+        f'<td class="b">{figures.bar(one.share, 1)}</td>'
         for one in ranked
     )
     return (
         f'<div class="pair"><figure>{figures.pattern(facts.blocks, names, facts.row_labels)}'
-        f"{figures.legend_of_levels()}<figcaption>Rows from top to bottom, columns from left to "
-        f"right; the darker, the more is missing. {each}</figcaption></figure>"
+        f"{figures.legend_of_levels(cells=cells)}<figcaption>Missing cells are dark: rows from top "
+        f"to bottom, columns from left to right.{each}</figcaption></figure>"
         + table(
-            "Missing cells of each column, most first",
-            ["Column", "Missing", "Share", "0 to 100 %"],
+            "Missing cells of each column, most first; the bars go to 100 %",
+            ["Column", "Missing", "Share", ""],
             rows,
             numeric=(1, 2),
             sortable=True,
@@ -143,36 +89,29 @@ def settings(facts: Facts) -> str:
     most = max(finite, default=1.0)
     rows = []
     for one in facts.candidates:
-        used = ' class="chosen-row"' if one.weight else ""
         what = escape(one.settings or ("failed" if one.failure else ""))
         told = f'<br><span class="note">failed: {escape(one.failure)}</span>' if one.failure else ""
         weight = percent(one.weight) if one.weight else "\N{EN DASH}"
         rows.append(
-            f"<tr{used}>{head(one.name)}<td>{what}{told}</td>{num(one.error)}"
+            f'{head(one.name)}<td class="s">{what}{told}</td>{num(one.error, even=True)}'
             f'<td class="b">{figures.bar(one.error, most)}</td>'
-            f'<td class="n" data-value="{one.weight:.6g}">{weight}</td>{num(one.seconds)}</tr>'
+            f'<td class="n" data-value="{one.weight:.6g}">{weight}</td>{num(one.seconds)}'
         )
     shown = table(
         "All candidates, best first; the fills are the weighted mean of those with a weight",
-        ["Candidate", "Settings", "Error", "Shorter is better", "Weight", "Seconds"],
-        [row.replace('class="chosen-row"', 'class="chosen-row"') for row in rows],
+        ["Candidate", "Settings", "Error", "", "Weight", "Seconds"],
+        rows,
         numeric=(2, 4, 5),
+        strong=[i for i, one in enumerate(facts.candidates) if one.weight],
         sortable=True,
     )
-    picture = ""
     kinds = [one.name for one in facts.candidates]
-    if finite:
-        picture = (
-            f"<figure>{figures.costs(facts.candidates)}{figures.legend_of_shapes(kinds)}"
-            "<figcaption>What each candidate cost and how good it was: lower is better, further "
-            "left is quicker.</figcaption></figure>"
-        )
     words = "; ".join(f"{kind}: {GLOSSARY[kind]}" for kind in GLOSSARY if kind in kinds)
     note = (
         '<p class="note">This error is the geometric mean of the mean absolute and the root mean '
         f"square error in scaled features. {escape(words)}.</p>"
     )
-    return reason + shown + note + picture
+    return reason + shown + note
 
 
 GLOSSARY = {
@@ -187,13 +126,16 @@ def accuracy(facts: Facts) -> str:
     """Errors of each feature, and predicted against true values."""
     if not facts.summary["n_hidden"]:
         return f"<p>{escape(facts.summary['verdict'])}</p>"
-    ranked = sorted(facts.features, key=lambda one: -np.nan_to_num(one.error, nan=-1))
+    ranked = sorted(
+        (one for one in facts.features if one.n_hidden or one.missing),
+        key=lambda one: -np.nan_to_num(one.error, nan=-1),
+    )
     most = 1.1 * max(1.0, *(np.nan_to_num([(f.error, f.linear_error) for f in ranked]).ravel()))
     most = min(most, 2.0)  # one very bad feature must not make the others vanish
     rows = (
-        f"<tr>{head(one.name)}{num(one.error)}{num(one.linear_error)}"
+        f"{head(one.name)}{num(one.error, even=True)}{num(one.linear_error, even=True)}"
         f'<td class="b">{figures.bar(one.error, most, tick=one.linear_error, line=1.0)}</td>'
-        f"{num(one.n_hidden)}</tr>"
+        f"{num(one.n_hidden)}"
         for one in ranked
     )
     legend = (
@@ -206,12 +148,12 @@ def accuracy(facts: Facts) -> str:
     )
     shown = table(
         "Error at hidden entries of each column, worst first (column mean = 1)",
-        ["Column", "Error", "Linear", "Shorter is better", "Hidden"],
+        ["Column", "Error", "Linear", "", "Hidden"],
         rows,
         numeric=(1, 2, 4),
         sortable=True,
     )
-    return f"{legend}{shown}{_scatters(facts)}"
+    return f'<div class="pair"><div>{shown}{legend}</div><div>{_scatters(facts)}</div></div>'
 
 
 def _scatters(facts: Facts) -> str:
@@ -242,7 +184,7 @@ def _scatters(facts: Facts) -> str:
         '<div class="controls needs-script" hidden><label for="feature">Column</label> '
         f'<select id="feature">{"".join(options)}</select></div>'
     )
-    return f"<h3>Filled in against true</h3>{chooser}{''.join(parts)}"
+    return chooser + "".join(parts)
 
 
 def intervals(facts: Facts) -> str:
@@ -267,15 +209,17 @@ def intervals(facts: Facts) -> str:
         return "".join(parts) + "<p>Nothing was filled, so there are no intervals.</p>"
     most = max(1.0, *np.nan_to_num([one.width for one in ranked]))
     rows = (
-        f'<tr>{head(one.name)}{num(one.width)}<td class="b">{figures.bar(one.width, most)}</td>'
+        f"{head(one.name)}{num(one.width, even=True)}"
+        f'<td class="b">{figures.bar(one.width, most)}</td>'
         f'<td class="n" data-value="{"" if np.isnan(one.coverage) else one.coverage}">'
-        f"{_share(one)}</td></tr>"
+        f"{_share(one)}</td>"
         for one in ranked
     )
     parts.append(
         table(
-            "Mean width of the intervals of each column with fills, widest first",
-            ["Column", "Width / std. dev.", "Shorter is better", "Holds"],
+            "Mean width of the intervals of each column in its standard deviations, widest first, "
+            "and the share of hidden entries that they hold",
+            ["Column", "Width", "", "Holds"],
             rows,
             numeric=(1, 3),
             sortable=True,
@@ -289,16 +233,26 @@ def _share(one: Feature) -> str:
 
 
 def convergence(facts: Facts) -> str:
-    """The objective over time."""
-    if not facts.stages:
+    """The objective over time, and what candidates cost."""
+    parts = []
+    if facts.stages:
+        steps = max(int(stage["step"][-1]) for stage in facts.stages)
+        parts.append(
+            f"<figure>{figures.trace(facts.stages)}<figcaption>{count(steps, 'step')} in "
+            f"{count(len(facts.stages), 'stage')}. Each piece of line is one stage of one "
+            "candidate: it falls and levels off. Different pieces minimize different things, so "
+            "that their heights do not compare.</figcaption></figure>"
+        )
+    if any(np.isfinite(one.error) for one in facts.candidates):
+        kinds = [one.name for one in facts.candidates]
+        parts.append(
+            f"<figure>{figures.costs(facts.candidates)}{figures.legend_of_shapes(kinds)}"
+            "<figcaption>What each candidate cost and how good it was: lower is better, further "
+            "left is quicker.</figcaption></figure>"
+        )
+    if not parts:
         return "<p>There were no steps to record.</p>"
-    steps = max(int(stage["step"][-1]) for stage in facts.stages)
-    return (
-        f"<p>{count(steps, 'step')} in {count(len(facts.stages), 'stage')}.</p><figure>"
-        f"{figures.trace(facts.stages)}<figcaption>Each piece of line is one stage of one candidate: "
-        "it falls and levels off. Different pieces minimize different things, so that their heights "
-        "do not compare.</figcaption></figure>"
-    )
+    return f'<div class="pair">{"".join(parts)}</div>'
 
 
 def doubts(facts: Facts) -> str:
@@ -307,8 +261,7 @@ def doubts(facts: Facts) -> str:
     remarks = [one for one in facts.features if one.remark]
     if remarks:
         rows = (
-            f"<tr>{head(one.name)}<td>{escape(one.remark)}</td>{num(one.filled)}</tr>"
-            for one in remarks
+            f"{head(one.name)}<td>{escape(one.remark)}</td>{num(one.filled)}" for one in remarks
         )
         parts += [
             "<h3>Columns</h3>",
@@ -336,8 +289,8 @@ def doubts(facts: Facts) -> str:
     if found.outside:
         parts += [
             "<h3>Fills outside the observed range</h3>",
-            f"<p>{count(found.n_outside, 'fill')} beyond the least or largest observed value of the "
-            "column by more than a tenth of its range.</p>",
+            f"<p>{count(found.n_outside, 'fill')} beyond the least or largest observed value of "
+            "the column by more than a tenth of its range.</p>",
             cells_table("Furthest outside, in standard deviations", found.outside, "Outside by"),
         ]
     if found.widest:
@@ -353,20 +306,6 @@ def doubts(facts: Facts) -> str:
 def _and_more(total: int, listed: Sequence[object]) -> str:
     rest = total - len(listed)
     return f" and {rest:,} more" if rest else ""
-
-
-def cells_table(caption: str, cells: Sequence[Cell], size: str = "", name: str = "") -> str:
-    """Filled cells in a table."""
-    ends = any(not np.isnan(cell.lower) for cell in cells)
-    heads = ["Row", "Column", "Fill", *(["Lower", "Upper"] if ends else []), *([size] * bool(size))]
-    rows = (
-        f"<tr>{head(cell.row)}<td>{escape(cell.column)}</td>{num(cell.fill)}"
-        + (num(cell.lower) + num(cell.upper) if ends else "")
-        + (num(cell.size) if size else "")
-        + "</tr>"
-        for cell in cells
-    )
-    return table(caption, heads, rows, numeric=range(2, len(heads)), name=name, sortable=True)
 
 
 def preview(facts: Facts) -> str:

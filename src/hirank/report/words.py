@@ -5,14 +5,18 @@ from __future__ import annotations
 import numpy as np
 
 
-def number(value: float) -> str:
+def number(value: float, *, even: bool = False) -> str:
     """Three significant digits, but never fewer than the whole part; an en dash for NaN.
+
+    With `even`, zeros at the end stay, so that the digits of a column stand below each other.
 
     Examples
     --------
     >>> from hirank.report.words import number
     >>> [number(x) for x in (0.123456, 12.3456, 1234.56, -1.5e-7, 2.0, 1e12)]
     ['0.123', '12.3', '1235', '-1.5e-7', '2', '1e12']
+    >>> number(0.5, even=True)
+    '0.500'
     """
     if np.isnan(value):
         return "\N{EN DASH}"
@@ -23,21 +27,23 @@ def number(value: float) -> str:
         return f"{digits.rstrip('0').rstrip('.')}e{int(power)}"
     if abs(value) >= 99.95:
         return f"{value:.0f}"
+    if even:
+        return f"{value:#.3g}"
     return f"{float(f'{value:.3g}'):.6f}".rstrip("0").rstrip(".")
 
 
 def percent(share: float) -> str:
-    """A share of 1 in percent.
+    r"""A share of 1 in percent.
 
     Examples
     --------
     >>> from hirank.report.words import percent
     >>> percent(0.1234), percent(1.0), percent(0.00001)
-    ('12.3 %', '100 %', 'under 0.01 %')
+    ('12.3\xa0%', '100\xa0%', 'under 0.01\xa0%')
     """
     if 0 < share < 1e-4:
-        return "under 0.01 %"
-    return f"{number(min(100 * share, 99.9) if share < 1 else 100 * share)} %"
+        return "under 0.01\N{NO-BREAK SPACE}%"
+    return f"{number(min(100 * share, 99.9) if share < 1 else 100 * share)}\N{NO-BREAK SPACE}%"
 
 
 def count(many: int, one: str, several: str | None = None) -> str:
