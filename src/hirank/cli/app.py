@@ -10,6 +10,7 @@ import typer
 
 from hirank.cli import options as o
 from hirank.cli.errors import ending
+from hirank.cli.stream import stream
 
 app = typer.Typer(
     name="hirank",
@@ -141,6 +142,9 @@ def apply(
     than memory. Columns are matched by name.
     """  # noqa: D400
     _run("apply", **locals())
+
+
+app.command(short_help="Complete rows as they come, and keep learning.")(stream)
 
 
 @app.command(short_help="Tell whether a table can be filled, and by what.")

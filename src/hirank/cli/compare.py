@@ -49,8 +49,8 @@ def run(
             results.append({"method": name, "error": None, "failure": str(error)})
             continue
         off = (filled - X)[hidden] / np.nanstd(X, axis=0)[np.nonzero(hidden)[1]]
-        error = float(np.sqrt(np.mean(off**2)))
-        results.append({"method": name, "error": error, "seconds": perf_counter() - began})
+        rms = float(np.sqrt(np.mean(off**2)))
+        results.append({"method": name, "error": rms, "seconds": perf_counter() - began})
     results.sort(key=lambda row: np.inf if row["error"] is None else row["error"])
     if plot is not None:
         _draw(results, plot, Path(given.file.path).name)
@@ -65,7 +65,8 @@ def _hide(given: Given, part: float, seed: int) -> tuple[NDArray[np.float64], ND
     observed = ~np.isnan(X)
     X = X[observed.any(axis=1)]
     observed = ~np.isnan(X)
-    hidden = observed & (np.random.default_rng(seed).random(X.shape) < part)
+    # Not the seed alone: whoever removed cells with the same one would see none hidden.
+    hidden = observed & (np.random.default_rng([seed, 1]).random(X.shape) < part)
     hidden[~(observed & ~hidden).any(axis=1)] = False  # every row keeps a cell, every column two
     hidden[:, (observed & ~hidden).sum(axis=0) < 2] = False
     if hidden.sum() < FEWEST:

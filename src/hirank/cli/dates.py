@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from typing import Any
 
 import numpy as np
@@ -56,7 +56,7 @@ def _parsed(cells: Sequence[Any], read: Callable[[str], datetime]) -> NDArray[np
     try:
         for i, cell in enumerate(cells):
             when = cell if isinstance(cell, datetime) else read(str(cell).strip())
-            seconds[i] = (when if when.tzinfo else when.replace(tzinfo=timezone.utc)).timestamp()
+            seconds[i] = (when if when.tzinfo else when.replace(tzinfo=UTC)).timestamp()
     except ValueError:
         return None
     return seconds

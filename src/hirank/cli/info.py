@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from hirank.cli.console import Told
+from hirank.estimators.summary import Summary
 from hirank.storage.container import read_header
 
 
@@ -30,7 +31,16 @@ def _words(path: Path, header: dict[str, Any]) -> str:
             else ""
         ),
     ]
-    given = {k: v for k, v in told.get("parameters", {}).items() if v is not None}
+    given = {k: v for k, v in told.get("params", {}).items() if v not in (None, "auto")}
     lines.append("parameters: " + ", ".join(f"{k}={v!r}" for k, v in given.items()))
-    text = told.get("summary_text")
-    return "\n".join([*lines, *(["", text] if text else [])])
+    summary = told.get("summary")
+    return "\n".join([*lines, *(["", str(Summary(_numbers(summary)))] if summary else [])])
+
+
+def _numbers(value: Any) -> Any:
+    """NaN again, which JSON can't say."""
+    if isinstance(value, dict):
+        return {key: _numbers(part) for key, part in value.items()}
+    if isinstance(value, list):
+        return [_numbers(part) for part in value]
+    return float("nan") if value is None else value

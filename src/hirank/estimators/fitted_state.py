@@ -147,7 +147,7 @@ def _take_fit(model: Any, state: Mapping[str, Any], v: int) -> None:
 def _take_numbers(model: Any, state: Mapping[str, Any]) -> None:
     for name, kind in NUMBERS.items():
         value: Any = state[name]
-        fine = type(value) is kind and (kind is float or value >= 0)
+        fine = type(value) is kind and (kind is float or bool(value >= 0))
         _same(fine, True, f"{name} is no number")
     model.objective_, model.n_iter_ = state["objective"], state["n_iter"]
     model._seconds, model._thin = state["seconds"], state["thin"]
