@@ -125,7 +125,7 @@ def load(path: PathLike) -> KFMC | OnlineKFMC:
     except Exception as error:
         said = str(error).removeprefix("The state is damaged: ").rstrip(".")
         raise ModelFileError(
-            f"{path} is damaged, or was changed after it was saved: {said}. {AGAIN}"
+            f"{path} is damaged, or was changed after it was saved: {said:.300}. {AGAIN}"
         ) from error
 
 
