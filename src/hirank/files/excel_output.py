@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Mapping
 from typing import Any
 
@@ -19,6 +20,7 @@ __all__ = ["ExcelWriter"]
 Array = NDArray[np.float64]
 
 _MOST_ROWS = 1_048_576
+_LONGEST_TEXT = 32_767
 
 
 class ExcelWriter(Writer):
@@ -35,13 +37,12 @@ class ExcelWriter(Writer):
             missing_package(output.path, "openpyxl", error)
         self._same = isinstance(like, ExcelFile)
         self._started = False
-        self._row = 0
+        self._rows: list[tuple[Any, ...]] = []
         if isinstance(like, ExcelFile):
             self._book: Any = load(like.path, values=False)
             self._sheet: Any = self._book[like.sheet]
         else:
             self._book = openpyxl.Workbook(write_only=True)
-            self._sheet = self._book.create_sheet("table")
 
     def _write(self, table: Table, fills: Array, extra: Mapping[str, Array]) -> None:
         self._start()
@@ -60,7 +61,7 @@ class ExcelWriter(Writer):
                 for k, name in enumerate(self._extra or ()):
                     self._sheet.cell(self.like.top - 1, column + k, name)
         elif self.like.options.header:
-            self._add([self._text(name) for name in self._names()])
+            self._rows.append(tuple(self._text(name) for name in self._names()))
 
     def _fill(
         self, table: Table, cells: ExcelCells, fills: Array, extra: Mapping[str, Array]
@@ -91,36 +92,41 @@ class ExcelWriter(Writer):
             else:
                 columns.append([self._text(cell) for cell in table.cells.texts(index)])
         columns += [[_value(value, False) for value in values] for values in extra.values()]
-        for row in zip(*columns, strict=True):
-            self._add(row)
-
-    def _add(self, row: Any) -> None:
-        self._row += 1
-        if self._row > _MOST_ROWS:
+        self._rows += zip(*columns, strict=True)
+        if len(self._rows) > _MOST_ROWS:
             raise OutputError(
                 f"{self.path}: an Excel sheet holds {_MOST_ROWS} rows at most; write CSV or Parquet"
             )
-        self._sheet.append(row)
 
-    def _text(self, text: str) -> Any:
-        """A cell with a text, which is no formula even if it starts like one."""
-        from openpyxl.cell import WriteOnlyCell
-        from openpyxl.utils.exceptions import IllegalCharacterError
+    def _text(self, text: str) -> str | None:
+        from openpyxl.cell.cell import ILLEGAL_CHARACTERS_RE
 
-        if not text:
-            return None
-        try:
-            cell = WriteOnlyCell(self._sheet, value=text)
-        except IllegalCharacterError as error:
+        if ILLEGAL_CHARACTERS_RE.search(text) or len(text) > _LONGEST_TEXT:
             raise OutputError(
-                f"{self.path}: Excel can't hold the text {text!r}; write CSV or Parquet"
-            ) from error
-        cell.data_type = "s"
-        return cell
+                f"{self.path}: Excel can't hold the text {text[:40]!r}; write CSV or Parquet"
+            )
+        return text or None
 
     def _finish(self) -> None:
         self._start()
-        self._book.save(self._file)
+        if not self._same:
+            self._fill_new_sheet()
+        # In memory first: openpyxl does not let go of a file that it could not write to.
+        memory = io.BytesIO()
+        self._book.save(memory)
+        self._file.write(memory.getbuffer())
+
+    def _fill_new_sheet(self) -> None:
+        from openpyxl.cell import WriteOnlyCell
+
+        sheet = self._book.create_sheet("table")
+        for row in self._rows:
+            cells = list(row)
+            for k, value in enumerate(row):
+                if isinstance(value, str):
+                    cells[k] = WriteOnlyCell(sheet, value=value)
+                    cells[k].data_type = "s"  # no formula, even if it starts like one
+            sheet.append(cells)
 
     def _release(self) -> None:
         self._book.close()

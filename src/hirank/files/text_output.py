@@ -22,6 +22,8 @@ __all__ = ["TextWriter", "as_text"]
 
 Array = NDArray[np.float64]
 
+_POWERS = np.array([float(f"1e{k}") for k in range(23)])  # exact, which a computed power is not
+
 
 class TextWriter(Writer):
     """CSV and the like, in the dialect of the input if that was text."""
@@ -183,7 +185,7 @@ def _shortest(values: Array) -> list[str]:
     place = np.floor(np.log10(np.abs(x))).astype(int)
     for digits in (9, 8, 7):
         shift = digits - 1 - place
-        up, down = 10.0 ** np.maximum(shift, 0), 10.0 ** np.maximum(-shift, 0)
+        up, down = _POWERS[np.maximum(shift, 0)], _POWERS[np.maximum(-shift, 0)]
         rounded = np.rint(x / down * up) / up * down
         equal = rounded.astype(np.float32) == x.astype(np.float32)
         short[common] = np.where(equal, rounded, short[common])
