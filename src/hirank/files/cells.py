@@ -148,9 +148,13 @@ def _quick(cells: Sequence[str], missing: Missing, decimal: str) -> Array | None
         cells = joined.replace(",", ".").split("\0")
     words = missing.quick
     try:
-        values = np.array([np.nan if cell in words else float(cell) for cell in cells])
+        # Mostly a missing cell is an empty one, for which there is no need to look at all of them.
+        values = np.array(list(map(float, [cell or "nan" for cell in cells])))
     except ValueError:
-        return None
+        try:
+            values = np.array([np.nan if cell in words else float(cell) for cell in cells])
+        except ValueError:
+            return None
     return None if np.isinf(values).any() else values
 
 

@@ -289,7 +289,7 @@ def _kinds(found: dict[str, Parsed], strays: dict[str, list[tuple[int, str]]]) -
     almost = {
         name: strays[name][:3]
         for name, parsed in found.items()
-        if 0 < parsed.n_strays <= (1 - _ALMOST) * parsed.observed
+        if parsed.n_strays and parsed.observed - parsed.n_strays >= _ALMOST * parsed.observed
     }
     return Kinds(numeric, tuple(name for name in numeric if found[name].whole), almost)
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 import numpy as np
 
 from hirank.files.cells import Parsed, is_number, parse
-from hirank.files.dialect import sniff
+from hirank.files.dialect import Dialect, sniff
 from hirank.files.errors import FileError, Path
 from hirank.files.source import Source
 from hirank.files.table import Cells, Options, TableFile
@@ -55,15 +55,14 @@ class TextCells(Cells):
                     total.values = None
         return found
 
-    def _columns(self, start: int, stop: int) -> list[tuple[str, ...]]:
+    def _columns(self, start: int, stop: int) -> Sequence[Sequence[str]]:
         """The cells of some rows, column by column."""
         dialect, wanted = self.file.dialect, len(self.file.names)
         records = self.records[start:stop]
-        if dialect.spaces or any(dialect.quote in record for record in records):
-            rows = [dialect.cells(record) for record in records]
-        else:
-            delimiter = dialect.delimiter
-            rows = [record.rstrip("\r\n").split(delimiter) for record in records]
+        plain = _plain(records, dialect, wanted)
+        if plain is not None:
+            return plain
+        rows = [dialect.cells(record) for record in records]
         for i, width in enumerate(map(len, rows)):
             if width != wanted:
                 raise FileError(
@@ -158,6 +157,21 @@ class TextFile(TableFile):
                 records = records[rows:]
         if records or rows is None:
             yield TextCells(self, records, first, line)
+
+
+def _plain(records: list[str], dialect: Dialect, wanted: int) -> list[list[str]] | None:
+    """The columns of records without quotes and blank lines, all cut at once."""
+    text, delimiter = "".join(records), dialect.delimiter
+    if dialect.spaces or dialect.quote in text:
+        return None
+    if any(record.count(delimiter) != wanted - 1 for record in records):
+        return None
+    if "\r" in text:
+        text = text.replace("\r\n", "\n") if dialect.newline == "\n" else text.replace("\r", "\n")
+    cells = text.removesuffix("\n").replace("\n", delimiter).split(delimiter)
+    if len(cells) != wanted * len(records):
+        return None
+    return [cells[j::wanted] for j in range(wanted)]
 
 
 def _without_start(records: list[str], skip: int) -> tuple[list[str], int]:

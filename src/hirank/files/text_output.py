@@ -7,7 +7,6 @@ import gzip
 import os
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +21,8 @@ from hirank.files.text import TextCells, TextFile
 __all__ = ["TextWriter", "as_text"]
 
 Array = NDArray[np.float64]
+
+_POWERS = np.array([float(f"1e{k}") for k in range(23)])  # exact, which a computed power is not
 
 
 class TextWriter(Writer):
@@ -73,7 +74,8 @@ class TextWriter(Writer):
                     lines[last] = dialect.join(cells) + end
                 cells, end = dialect.parts(records[i])
                 last = i
-            cells[position[j]] = dialect.instead(cells[position[j]], text)
+            k = position[j]
+            cells[k] = dialect.instead(cells[k], text) if cells[k] else text
         if last >= 0:
             lines[last] = dialect.join(cells) + end
         return lines
@@ -174,6 +176,25 @@ def _same(like: TextFile, suffix: str) -> bool:
     return suffix != "csv" or not (dialect.delimiter == "\t" or dialect.spaces)
 
 
+def _shortest(values: Array) -> list[str]:
+    """The numbers with the fewest digits that are equal in single precision."""
+    size = np.abs(values)
+    # Where powers of ten are exact, many at a time: the rounded number is the one that prints so.
+    common = (size > 1e-13) & (size < 1e22)
+    x, short = values[common], values.copy()
+    place = np.floor(np.log10(np.abs(x))).astype(int)
+    for digits in (9, 8, 7):
+        shift = digits - 1 - place
+        up, down = _POWERS[np.maximum(shift, 0)], _POWERS[np.maximum(-shift, 0)]
+        rounded = np.rint(x / down * up) / up * down
+        equal = rounded.astype(np.float32) == x.astype(np.float32)
+        short[common] = np.where(equal, rounded, short[common])
+    texts = list(map(repr, short.tolist()))
+    for k in np.flatnonzero((size > 1e-37) & (size < 1e38) & ~common).tolist():
+        texts[k] = str(np.float32(values[k]))
+    return texts
+
+
 def as_text(values: Array, digits: int | None = None, decimal: str = ".") -> list[str]:
     """Numbers as text; NaN is an empty cell.
 
@@ -185,13 +206,7 @@ def as_text(values: Array, digits: int | None = None, decimal: str = ".") -> lis
     decimal : "." or ","
     """
     if digits is None:
-        with np.errstate(over="ignore", under="ignore"):
-            single = values.astype(np.float32)
-        texts = cast("list[str]", single.astype("U32").tolist())
-        # Out of the range of single precision: in double.
-        outside = np.isinf(single) | ((single == 0) & (values != 0)) | (np.abs(single) < 1e-37)
-        for k in np.flatnonzero(outside & ~np.isnan(values)).tolist():
-            texts[k] = repr(float(values[k]))
+        texts = _shortest(values)
     else:
         texts = [f"{value:.{digits}g}" for value in values.tolist()]
     if decimal == ",":
