@@ -2,5 +2,9 @@
 
 from importlib.util import find_spec
 
-# hirank.river can't be imported without river, which is optional.
-collect_ignore = [] if find_spec("river") else ["src/hirank/river.py"]
+# What is optional: hirank.river can't be imported without river, and hirank.plot can't draw.
+collect_ignore = [
+    f"src/hirank/{module}.py"
+    for module, needs in (("river", "river"), ("plot", "matplotlib"))
+    if not find_spec(needs)
+]

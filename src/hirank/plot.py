@@ -52,7 +52,7 @@ def missingness(X: Any, *, names: Sequence[object] | None = None, ax: Any = None
     >>> import numpy as np
     >>> from hirank.plot import missingness
     >>> X = np.array([[1.0, np.nan], [2.0, 3.0]])
-    >>> missingness(X, names=["a", "b"]).get_title()  # doctest: +SKIP
+    >>> missingness(X, names=["a", "b"]).get_title()
     '25 % missing'
     """
     ax = _axes(ax)
@@ -103,7 +103,7 @@ def convergence(model: Any, *, ax: Any = None) -> Axes:
     >>> X = np.random.default_rng(0).normal(size=(30, 4))
     >>> X[::3, 1] = np.nan
     >>> model = KFMC(4, kernel="rbf", bandwidth="path", mix=False, max_iter=5, random_state=0)
-    >>> convergence(model.fit(X)).get_ylabel()  # doctest: +SKIP
+    >>> convergence(model.fit(X)).get_ylabel()
     'objective'
     """
     check_is_fitted(model)
@@ -150,7 +150,7 @@ def held_out(model: Any, *, feature: int | str | None = None, ax: Any = None) ->
     >>> X = rng.normal(size=(40, 1)) * [1, 2, 3] + rng.normal(size=(40, 3)) / 4
     >>> X[::4, 1] = np.nan
     >>> model = KFMC(max_iter=20, random_state=0).fit(X)
-    >>> held_out(model, feature=1).get_xlabel()  # doctest: +SKIP
+    >>> held_out(model, feature=1).get_xlabel()
     'true value of 1'
     """
     check_is_fitted(model)
@@ -207,7 +207,7 @@ def intervals(
     >>> X = rng.normal(size=(40, 1)) * [1, 2, 3] + rng.normal(size=(40, 3)) / 4
     >>> X[::4, 1] = np.nan
     >>> model = KFMC(max_iter=20, random_state=0).fit(X)
-    >>> intervals(model, X, feature=1).get_xlabel()  # doctest: +SKIP
+    >>> intervals(model, X, feature=1).get_xlabel()
     'row'
     """
     check_is_fitted(model)
@@ -220,7 +220,7 @@ def intervals(
     ax = _axes(ax)
     rows, blank = np.arange(len(table)), np.flatnonzero(missing & np.isfinite(lower))
     ax.plot(rows[~missing], table[~missing, 0], ".", color=GRAY, markersize=4, label="observed")
-    # Where ends are not far from each other in bounds, the fill is not their middle.
+    # Bounds cut intervals on one side: a fill need not be in the middle of its own.
     fill = all_columns(_kept(model, X), model.has_values_)[blank, j]
     ends = np.maximum([fill - lower[blank], upper[blank] - fill], 0)
     ax.errorbar(

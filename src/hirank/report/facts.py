@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -175,12 +174,13 @@ def _remark(table: Filled, j: int, judged: bool, row: dict[str, Any]) -> str:
 
 def _mean_widths(table: Filled) -> Floats:
     """Mean width of the intervals of each column, m, in its standard deviations."""
-    widths = table.widths()
+    m, widths = len(table.names), table.widths
     if widths is None:
-        return np.full(len(table.names), np.nan)
+        return np.full(m, np.nan)
     there = np.isfinite(widths)
-    total = np.where(there, widths, 0).sum(axis=0)
-    count = there.sum(axis=0)
+    columns = table.places[1][there]
+    count = np.bincount(columns, minlength=m)
+    total = np.bincount(columns, widths[there], m)
     return np.where(count > 0, total / np.maximum(count, 1), np.nan)
 
 
@@ -242,40 +242,36 @@ def _doubts(table: Filled) -> Doubts:
     blank = np.flatnonzero((counts == 0) & filled)
     few = filled & (counts > 0) & (counts <= THIN) & (table.observed.shape[1] > THIN)
     thin = np.flatnonzero(few)[np.argsort(counts[few], kind="stable")]
-    widths = table.widths()
-    widest: Sequence[Cell] = () if widths is None else _largest(table, widths)
-    low, high = table.range
-    margin = BEYOND * (high - low)
-    with np.errstate(invalid="ignore"):
-        over = np.maximum(table.values - high, low - table.values)
-        out = table.fills & (over > margin)
-    rows, columns = np.nonzero(out)
-    size = np.full(over.shape, np.nan)
-    size[rows, columns] = over[rows, columns] / np.where(
-        table.deviation[columns] > 0, table.deviation[columns], 1
-    )
+    low, high = (end[table.places[1]] for end in table.range)
+    fills = table.values[table.places]
+    beyond = np.maximum(fills - high, low - fills)
+    # Never where nothing is observed, which is NaN; rounding is not outside.
+    far = beyond > BEYOND * (high - low) + 1e-9 * np.abs(high)
+    # A constant column has no deviation, but what is off it is off by a lot.
+    outside = np.nan_to_num(table.in_deviations(np.where(far, beyond, np.nan)), nan=-np.inf)
+    outside[far & np.isneginf(outside)] = np.inf
     return Doubts(
         [(table.label(i), int(counts[i])) for i in thin[:LISTED]],
         len(thin),
         [table.label(i) for i in blank[:LISTED]],
         len(blank),
-        list(widest),
-        _largest(table, size),
-        len(rows),
+        [] if table.widths is None else _largest(table, table.widths),
+        _largest(table, outside),
+        int(far.sum()),
         int((~table.observed & ~table.fills).sum()),
     )
 
 
 def _largest(table: Filled, size: Floats) -> list[Cell]:
-    """The cells where `size`, n x m, is largest; NaN does not count."""
-    flat = np.where(np.isnan(size), -np.inf, size).ravel()
-    count = min(LISTED, int(np.isfinite(flat).sum()))
-    if not count:
+    """The filled cells where `size`, f, is largest; NaN and -inf do not count."""
+    there = np.flatnonzero(~np.isnan(size) & ~np.isneginf(size))
+    if not len(there):
         return []
-    best = np.argpartition(flat, -count)[-count:]
-    best = best[np.lexsort((best, -flat[best]))]
-    rows, columns = np.unravel_index(best, size.shape)
-    places = zip(rows.tolist(), columns.tolist(), flat[best].tolist(), strict=True)
+    count = min(LISTED, len(there))
+    least = np.partition(size[there], -count)[-count]
+    best = there[size[there] >= least]
+    best = best[np.argsort(-size[best], kind="stable")][:count]
+    places = zip(*(part[best].tolist() for part in (*table.places, size)), strict=True)
     return [_cell(table, i, j, value) for i, j, value in places]
 
 
@@ -287,6 +283,6 @@ def _cell(table: Filled, i: int, j: int, size: float = np.nan) -> Cell:
 
 
 def _preview(table: Filled) -> list[Cell]:
-    rows, columns = np.nonzero(table.fills)
-    shown = spread_out(len(rows), MOST_CELLS)
-    return [_cell(table, int(i), int(j)) for i, j in zip(rows[shown], columns[shown], strict=True)]
+    shown = spread_out(len(table.places[0]), MOST_CELLS)
+    places = zip(*(part[shown].tolist() for part in table.places), strict=True)
+    return [_cell(table, i, j) for i, j in places]

@@ -59,13 +59,23 @@ class Filled:
         none = ~self.observed.any(axis=0)
         return np.where(none, np.nan, low), np.where(none, np.nan, high)
 
+    @cached_property
+    def places(self) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+        """Rows and columns of the entries that were filled, f each."""
+        rows, columns = np.nonzero(self.fills)
+        return rows, columns
+
+    @cached_property
     def widths(self) -> Floats | None:
-        """Widths of the intervals of filled entries in standard deviations; NaN elsewhere."""
+        """Widths of the intervals of filled entries, f, in standard deviations; NaN without."""
         if self.lower is None or self.upper is None:
             return None
-        there = self.fills & (self.deviation > 0)
-        wide = np.full(self.values.shape, np.nan)
-        return np.divide(self.upper - self.lower, self.deviation, out=wide, where=there)
+        return self.in_deviations(self.upper[self.places] - self.lower[self.places])
+
+    def in_deviations(self, sizes: Floats) -> Floats:
+        """Sizes of filled entries, f, in standard deviations of their columns; NaN if constant."""
+        unit = np.where(self.deviation > 0, self.deviation, np.nan)
+        return sizes / unit[self.places[1]]
 
     def label(self, i: int) -> str:
         """Of row i."""

@@ -69,7 +69,7 @@ SECTIONS = (
         sections.doubts,
     ),
     (
-        "cells",
+        "cells-section",
         "Filled cells",
         "The values that were filled in, to look up.",
         sections.preview,

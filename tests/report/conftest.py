@@ -1,0 +1,18 @@
+import numpy as np
+import pytest
+
+from hirank import KFMC
+
+
+@pytest.fixture(scope="session")
+def fitted():
+    """A model, its table with a blank and a thin row, the fills, and their intervals."""
+    rng = np.random.default_rng(0)
+    truth = rng.normal(size=(80, 1)) * [1, 2, 3, -1] + rng.normal(size=(80, 4)) / 4
+    X = np.where(rng.random(truth.shape) < 0.25, np.nan, truth)
+    X[7] = np.nan
+    X[9] = [np.nan, np.nan, 1.0, np.nan]
+    model = KFMC(max_iter=20, random_state=0)
+    with pytest.warns(UserWarning, match="observed"):
+        filled, interval = model.fit_transform(X), model.interval(X)
+    return model, X, filled, interval
