@@ -4,9 +4,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from hirank.estimators import KFMC, OnlineKFMC, complete
+    from hirank.estimators import KFMC, OnlineKFMC, complete, load
 
-__all__ = ["KFMC", "OnlineKFMC", "__version__", "complete"]
+__all__ = ["KFMC", "OnlineKFMC", "__version__", "complete", "load"]
 
 
 def __getattr__(name: str) -> Any:

@@ -16,7 +16,7 @@ from hirank.solvers.fitted import Dictionary, complete_rows
 from hirank.solvers.loop import Options
 from hirank.solvers.path import default_path
 from hirank.solvers.table import Task, complete_table
-from hirank.streams.state import from_state, to_state
+from hirank.storage.records import from_state, to_state
 
 WAYS = (*SCALES, True, False)
 

@@ -18,6 +18,7 @@ from sklearn.utils.validation import _check_feature_names_in, validate_data
 from hirank.estimators.callbacks import CallbackSupportMixin, SklearnBridge, with_callbacks
 from hirank.estimators.online_parameters import check_online, plan_of
 from hirank.estimators.parameters import components_of, is_missing
+from hirank.estimators.saving import PathLike, save
 from hirank.estimators.stream_view import Stream, StreamView
 from hirank.kernels import Array, Kernel
 from hirank.solvers.fitted import warn_blank
@@ -266,6 +267,44 @@ class OnlineKFMC(CallbackSupportMixin, OneToOneFeatureMixin, TransformerMixin, S
             return names
         flags = np.array([f"missingindicator_{name}" for name in names], dtype=object)
         return np.concatenate([names, flags])
+
+    def save(self, path: PathLike) -> None:
+        """Write the model to a file, from which :func:`hirank.load` makes it again.
+
+        The model that is loaded goes on with the same results to the bit. The file is there as a
+        whole or not at all, holds arrays, numbers and words, and is read without running any
+        code. It holds the rows that are remembered: who gets it sees them.
+
+        Parameters
+        ----------
+        path : str or path
+            Any name; ``.hirank`` is usual. A file of that name is replaced.
+
+        Notes
+        -----
+        There must have been rows, but not so many that a model was started. A RandomState object
+        given as ``random_state`` is saved as the seed that was drawn from it. A kernel that is not
+        one of hirank's own can't be saved.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> from pathlib import Path
+        >>> import numpy as np
+        >>> import hirank
+        >>> t = np.random.default_rng(0).uniform(-1, 1, 60)
+        >>> X = np.column_stack([t, t**2, t**3])
+        >>> X[::3, 1] = np.nan
+        >>> model = hirank.OnlineKFMC(n_start=40, max_iter=10, random_state=0).partial_fit(X[:45])
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     path = Path(folder, "model.hirank")
+        ...     model.save(path)
+        ...     again = hirank.load(path)
+        >>> filled = model.partial_fit_transform(X[45:])
+        >>> bool((again.partial_fit_transform(X[45:]) == filled).all())
+        True
+        """
+        save(self, path)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -12,8 +12,8 @@ from sklearn.exceptions import NotFittedError
 
 from hirank.estimators.online_parameters import plan_of
 from hirank.kernels import Kernel
+from hirank.storage.records import from_state, to_state
 from hirank.streams.paper import SampleStream
-from hirank.streams.state import from_state, to_state
 from hirank.streams.window import WindowStream
 
 FORMAT = 1

@@ -99,7 +99,7 @@ def held_out_of(model: Any, chosen: Chosen | None) -> dict[str, NDArray[Any]]:
         return full[np.arange(h), kept[held_out.columns]]
 
     return {
-        "row": model._used[held_out.rows],
+        "row": held_out.rows.copy(),
         "feature": kept[held_out.columns],
         "truth": back(held_out.truth),
         "fill": back(held_out.fill),
