@@ -3,6 +3,8 @@
 import math
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +16,27 @@ PROGRAM = [
     "-c",
     "import typer; from hirank.cli.stream import stream; typer.run(stream)",
 ]
+OPTIONS = {
+    "source": None,
+    "output": "-",
+    "follow": False,
+    "form": "auto",
+    "columns": None,
+    "missing": None,
+    "ids": None,
+    "delimiter": None,
+    "decimal": ".",
+    "on_error": "skip",
+    "frozen": False,
+    "save_every": 1000,
+    "hold": False,
+    "restart": False,
+    "digits": None,
+    "force": False,
+    "as_json": False,
+    "quiet": False,
+}
+"""What the command gives to run if nothing is said."""
 NAMES = ("a", "b", "c", "d")
 
 
@@ -47,14 +70,25 @@ def csv(X: np.ndarray, *, header: bool = True, first: int = 0) -> str:
     return "\n".join(lines) + "\n"
 
 
-def start(*arguments: object, **options: object) -> subprocess.Popen:
-    return subprocess.Popen(
+@contextmanager
+def running(*arguments: object, **options: object) -> Iterator[subprocess.Popen]:
+    """The program at work; it does not outlive the block."""
+    process = subprocess.Popen(
         [*PROGRAM, *map(str, arguments)],
-        stdin=options.pop("stdin", subprocess.PIPE),
-        stdout=options.pop("stdout", subprocess.PIPE),
-        stderr=options.pop("stderr", subprocess.PIPE),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
         **options,
     )
+    try:
+        yield process
+    finally:
+        process.kill()
+        for pipe in (process.stdout, process.stderr):
+            pipe.close()
+        with suppress(BrokenPipeError):
+            process.stdin.close()
+        process.wait()
 
 
 def finish(*arguments: object, text: str = "") -> subprocess.CompletedProcess:

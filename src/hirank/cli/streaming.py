@@ -79,7 +79,7 @@ class Session:
     ----------
     source, layout, completer, output, positions, tell, stop : the parts
     header : str
-        Lines like this are no rows.
+        Lines like this are no rows. Kept with the state: a log that was emptied has none.
     top : bytes
         What the output begins with.
     total : int
@@ -255,7 +255,7 @@ class Session:
         try:
             position = {
                 "rows": self.total,
-                "skipped": self.tell.skipped,
+                "header": self.header,
                 "input": self.place if self.source.again else None,
                 "output": self.output.place(),
             }
