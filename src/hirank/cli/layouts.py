@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
@@ -47,10 +46,15 @@ class Look(NamedTuple):
 
 
 def first_look(
-    reading: Reading, lines: Lines, completer: Completer, *, resumed: bool
+    reading: Reading, lines: Lines, completer: Completer, header: str | None = None
 ) -> Look | None:
-    """Find out about the input, without taking anything from it; None if there is nothing."""
-    first = _head(lines) if resumed else _peek(lines)
+    """Find out about the input, without taking anything from it; None if there is nothing.
+
+    `header` is the first line as it was known before, if the input goes on from further on.
+    """
+    if header is not None:
+        return _csv_look(reading, lines, completer, header, header.encode() + b"\n")
+    first = _peek(lines)
     if first is None:
         return None
     if first.data.startswith(GZIP):
@@ -64,7 +68,7 @@ def first_look(
         if reading.columns is not None or reading.delimiter is not None:
             raise Failure("--columns and --delimiter are for CSV, not for JSON.", USAGE)
         return _json_look(reading, lines, completer)
-    return _csv_look(reading, lines, completer, first, text)
+    return _csv_look(reading, lines, completer, text, first.data + (first.ending or b"\n"))
 
 
 def _json_look(reading: Reading, lines: Lines, completer: Completer) -> Look:
@@ -89,7 +93,7 @@ def _json_look(reading: Reading, lines: Lines, completer: Completer) -> Look:
     return Look(JsonLines(wanted, reading.cells), None, b"")
 
 
-def _csv_look(reading: Reading, lines: Lines, completer: Completer, first: Line, text: str) -> Look:
+def _csv_look(reading: Reading, lines: Lines, completer: Completer, text: str, raw: bytes) -> Look:
     delimiter = reading.delimiter or delimiter_of(text)
     if reading.columns is not None:
         names = tuple(name.strip() for name in reading.columns.split(","))
@@ -99,7 +103,7 @@ def _csv_look(reading: Reading, lines: Lines, completer: Completer, first: Line,
             names = tuple(plain(field).strip() for field in split(text, delimiter))
         except BadLine as error:
             raise Failure(f"The header line can't be read: {error}.") from None
-        header, top = text, first.data + (first.ending or b"\n")
+        header, top = text, raw
         if all(_is_number(name, reading.cells) for name in names):
             raise Failure(
                 "The first line holds numbers instead of names: give --columns with the names."
@@ -203,14 +207,4 @@ def _peek(lines: Lines) -> Line | None:
         if line[0].data.strip():
             lines.put_back(taken)
             return taken[-1]
-    return None
-
-
-def _head(lines: Lines) -> Line | None:
-    """The first line of a file that is read from further on."""
-    pieces = os.pread(lines.fd, 1 << 20, 0).split(b"\n")
-    for number, piece in enumerate(pieces, 1):
-        if piece.strip():
-            data = piece.removesuffix(b"\r")
-            return Line(data, piece[len(data) :] + b"\n", number, 0, 0)
     return None

@@ -30,7 +30,7 @@ class Row(NamedTuple):
 class Layout(Protocol):
     """How rows are written on lines."""
 
-    names: tuple[str, ...]  # columns, as far as they are known
+    wanted: tuple[str, ...]  # columns of the model, in its order
 
     def parse(self, line: str) -> Row:
         """What a line without its end says; raises BadLine."""
@@ -104,6 +104,7 @@ class Delimited:
         self, names: tuple[str, ...], wanted: Sequence[str], delimiter: str, cells: Cells
     ) -> None:
         self.names, self.cells, self.delimiter = names, cells, delimiter
+        self.wanted = tuple(wanted)
         self.places = [names.index(name) for name in wanted]
 
     def parse(self, line: str) -> Row:
@@ -140,11 +141,11 @@ class JsonLines:
     """
 
     def __init__(self, wanted: Sequence[str], cells: Cells) -> None:
-        self.names, self.cells = tuple(wanted), cells
+        self.wanted, self.cells = tuple(wanted), cells
         self.places = {name: j for j, name in enumerate(wanted)}
 
     def parse(self, line: str) -> Row:
-        numbers = [math.nan] * len(self.names)
+        numbers = [math.nan] * len(self.wanted)
         spans: dict[int, tuple[int, int]] = {}
         members, end = members_of(line)
         for key, value, start, stop in members:
@@ -186,7 +187,7 @@ class JsonLines:
             if j in spans:
                 changed.append((*spans[j], text))
             else:
-                added.append(f"{json.dumps(self.names[j], ensure_ascii=False)}: {text}")
+                added.append(f"{json.dumps(self.wanted[j], ensure_ascii=False)}: {text}")
         if added:
             changed.append((end, end, (", " if more else "") + ", ".join(added)))
         for start, stop, text in sorted(changed, reverse=True):

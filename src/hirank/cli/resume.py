@@ -184,7 +184,9 @@ def file_digest(path: Path) -> str:
 
 def _check(save: dict[str, Any]) -> None:
     """Raise TypeError, KeyError or ValueError if a position is not what one must be."""
-    sizes = [save["rows"], save["skipped"]]
+    sizes = [save["rows"]]
+    if not isinstance(save["header"], str | None):
+        raise TypeError
     if save["input"] is not None:
         sizes += [save["input"][key] for key in ("offset", "line", "last_size")]
         if save["input"]["last_size"] > save["input"]["offset"]:

@@ -231,7 +231,8 @@ def run(
         if lines is None:
             return
         reading = Reading(form, columns, tuple(ids or ()), delimiter, cells, tell.say)
-        look = first_look(reading, lines, completer, resumed=bool(place["offset"]))
+        header = last["header"] if last is not None and place["offset"] else None
+        look = first_look(reading, lines, completer, header)
         if look is None:
             if stop.asked:
                 return

@@ -79,7 +79,7 @@ class Session:
     ----------
     source, layout, completer, output, positions, tell, stop : the parts
     header : str
-        Lines like this are no rows.
+        Lines like this are no rows. Kept with the state: a log that was emptied has none.
     top : bytes
         What the output begins with.
     total : int
@@ -210,7 +210,7 @@ class Session:
     def _work(self, items: list[Item]) -> None:
         """Answer, write, learn."""
         rows = [item.row for item in items if item.row is not None]
-        X = np.array([row.numbers for row in rows]).reshape(len(rows), -1)
+        X = np.array([row.numbers for row in rows]).reshape(len(rows), len(self.layout.wanted))
         started = self.completer.started
         filled = iter(self.completer.answer(X).tolist() if rows else ())
         pieces = []
@@ -223,7 +223,7 @@ class Session:
         if rows:
             self.completer.learn(X)
             if self._names is None and not self.completer.frozen:
-                self.completer.names = self._names = self.layout.names
+                self.completer.names = self._names = self.layout.wanted
             if not started and not (self.hold and self.completer.started):
                 self.means += len(rows)
             self.blank += len(rows) - sum(item.told for item in items)
@@ -255,7 +255,7 @@ class Session:
         try:
             position = {
                 "rows": self.total,
-                "skipped": self.tell.skipped,
+                "header": self.header,
                 "input": self.place if self.source.again else None,
                 "output": self.output.place(),
             }

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from hirank.cli.streaming import Session
 
-QUIET = ("X does not have valid feature names", r"\d+ row\(s\) ")
+QUIET = ("X does not have valid feature names", r"\d+ (row|sample)\(s\) ")
 """Warnings that are counted, or of no concern: names are matched before."""
 PROGRESS = 0.5
 """Seconds between two updates of the line that a terminal shows."""
