@@ -27,11 +27,11 @@ def hirank():
     return run
 
 
-def curve(n=80, seed=0):
+def curve(n=60, seed=0):
     """Points on a curve in four dimensions, n x 4, and the same with holes."""
     rng = np.random.default_rng(seed)
     t = rng.uniform(-1, 1, n)
-    truth = np.column_stack([t, t**2, t**3, np.cos(2 * t)])
+    truth = np.column_stack([t, np.exp(t), t**3, 1 / (2 + t)])  # each tells the others
     holes = truth.copy()
     holes[rng.random(truth.shape) < 0.15] = np.nan
     holes[np.isnan(holes).all(axis=1), 0] = 0.0
@@ -60,8 +60,18 @@ def curved(tmp_path_factory):
 @pytest.fixture(scope="session")
 def fitted(curved, hirank):
     """The same folder, with model.hirank."""
-    done = hirank(
-        "fit", curved / "table.csv", "-m", curved / "model.hirank", "--max-time", 3, "--force"
-    )
+    done = hirank("fit", curved / "table.csv", "-m", curved / "model.hirank", "--force")
     assert done.returncode == 0, done.stderr
     return curved
+
+
+@pytest.fixture(scope="session")
+def completed(curved, hirank, tmp_path_factory):
+    """What `hirank complete` gives with all its outputs: the process, and the folder."""
+    folder = tmp_path_factory.mktemp("completed")
+    done = hirank(
+        "complete", curved / "table.csv", "-o", "f.csv", "--save", "m.hirank",
+        "--report", "r.html", "--interval", "0.9", cwd=folder,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    return done, folder

@@ -4,7 +4,7 @@ import json
 def test_learns_and_keeps_a_model(fitted, hirank, tmp_path):
     assert (fitted / "model.hirank").stat().st_size > 1000
     done = hirank(
-        "fit", fitted / "table.csv", "-m", tmp_path / "m.hirank", "--max-time", 3, "--json"
+        "fit", fitted / "table.csv", "-m", tmp_path / "m.hirank", "--max-time", 2, "--json"
     )
     assert done.returncode == 0, done.stderr
     facts = json.loads(done.stdout)

@@ -23,7 +23,8 @@ def test_help_of_a_command_begins_with_an_example(hirank, command):
     lines = [line.strip() for line in hirank(command, "--help").stdout.splitlines()]
     said = [line for line in lines if line]
     assert said[0].startswith("Usage")
-    assert said[1].startswith(f"Example: hirank {command}")
+    assert said[1].startswith("Example: ")
+    assert f"hirank {command}" in said[1]
 
 
 def test_help_loads_nothing_heavy():
@@ -72,14 +73,11 @@ def test_completion_in_bash(tmp_path):
         f'PATH="{Path(_program()).parent}:$PATH"\n'
         'eval "$(_HIRANK_COMPLETE=source_bash hirank)"\n'
         "COMP_WORDS=(hirank comp)\nCOMP_CWORD=1\n"
-        "_hirank_completion\n"
+        "_hirank_completion hirank\n"
         'echo "${COMPREPLY[@]}"\n'
     )
     done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=False)
-    assert done.stdout.split() == ["complete", "compare"] or set(done.stdout.split()) == {
-        "complete",
-        "compare",
-    }
+    assert sorted(done.stdout.split()) == ["compare", "complete"]
 
 
 @pytest.mark.skipif(shutil.which("zsh") is None, reason="no zsh")

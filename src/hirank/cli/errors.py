@@ -37,6 +37,8 @@ def ending() -> Iterator[None]:
         sys.exit(0)
     except MemoryError:
         _end("Not enough memory: give fewer rows, or learn from a part (fit) and apply.", BAD_INPUT)
+    except FileNotFoundError as error:
+        _end(f"There is no file {str(error.filename)!r}: check its name and folder.", BAD_INPUT)
     except OSError as error:
         where = f" {error.filename!r}" if error.filename else ""
         _end(f"{error.strerror or error}{where}.", CANNOT_WRITE)
@@ -45,7 +47,7 @@ def ending() -> Iterator[None]:
     except (ValueError, TypeError) as error:
         if not _ours(error):
             raise
-        _end(str(error), getattr(error, "code", BAD_INPUT))
+        _end(str(error), CANNOT_WRITE if type(error).__name__ == "OutputError" else BAD_INPUT)
 
 
 def _ours(error: BaseException) -> bool:

@@ -70,6 +70,8 @@ def read(
             f"No column of {table} is numeric, so there is nothing to fill: {_listed(found.text)}."
             + _hint(found)
         )
+    if not len(found):
+        raise Failure(f"{table} has names but no rows: nothing to learn from.")
     if np.isnan(found.numbers).all():
         raise Failure(
             f"Every numeric cell of {table} is missing: nothing to go by.", NOTHING_FILLED
