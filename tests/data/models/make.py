@@ -1,4 +1,4 @@
-"""Makes the model files of the current format, and what they fill in. Not to be run for old ones."""
+"""Makes model files of the current format, and what they fill in."""
 
 from pathlib import Path
 
