@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import zipfile
-import zlib
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -15,23 +14,6 @@ from hirank.files.errors import FileError, Path, reading
 from hirank.files.table import Cells, Options, TableFile
 
 __all__ = ["ArrayCells", "MatFile", "MatrixFile", "NpyFile", "NpzFile"]
-
-# What NumPy and SciPy raise for bytes that they do not understand.
-_DAMAGED = (
-    ValueError,
-    TypeError,
-    KeyError,
-    IndexError,
-    EOFError,
-    SyntaxError,
-    RecursionError,
-    MemoryError,
-    OverflowError,
-    AttributeError,
-    NotImplementedError,
-    zipfile.BadZipFile,
-    zlib.error,
-)
 
 
 class ArrayCells(Cells):
@@ -86,10 +68,13 @@ class MatrixFile(TableFile):
     def __init__(self, path: Path, options: Options) -> None:
         with reading(path):
             try:
-                self.matrix = self._load(path, options)
-            except FileError:
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore")  # of SciPy, about names that come twice
+                    self.matrix = self._load(path, options)
+            except (FileError, FileNotFoundError, IsADirectoryError, PermissionError):
                 raise
-            except _DAMAGED as error:
+            except Exception as error:
+                # A damaged file makes NumPy and SciPy fail in every way there is.
                 reason = (str(error).splitlines() or [type(error).__name__])[0][:200]
                 raise FileError(
                     f"{path}: not a .{self.format} file, or a damaged one ({reason}); "
@@ -154,8 +139,9 @@ class NpzFile(MatrixFile):
         with open(path, "rb") as stream:
             if stream.read(2) != b"PK":
                 raise FileError(f"{path}: not a .npz file; write it by numpy.savez")
-        with np.load(path, allow_pickle=False) as file:
-            return self._choose(path, dict(file), options.key)
+            stream.seek(0)
+            with np.load(stream, allow_pickle=False) as file:
+                return self._choose(path, dict(file), options.key)
 
 
 class MatFile(MatrixFile):
