@@ -127,14 +127,6 @@ def test_frames_of_pandas_come_back(tmp_path):
     complete(tmp_path / "t.parquet", 2.0)
     back = pd.read_parquet(tmp_path / "out.parquet")
     pd.testing.assert_frame_equal(back, frame.fillna({"a": 2.0}))
-    assert pq.ParquetFile(tmp_path / "out.parquet").metadata.row_group(0).column(0).compression
-
-
-def test_compression_is_kept(tmp_path):
-    put(tmp_path / "t.parquet", pa.table({"a": [1.0, None]}))
-    complete(tmp_path / "t.parquet", 2.0)
-    meta = pq.ParquetFile(tmp_path / "out.parquet").metadata
-    assert meta.row_group(0).column(0).compression == "ZSTD"
 
 
 def test_arrow_stream(tmp_path):

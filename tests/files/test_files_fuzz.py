@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from hirank.files import FileError, create, open_table
 
 SUFFIXES = ["csv", "txt", "csv.gz", "parquet", "arrow", "npy", "npz", "mat", "xlsx"]
-ROUNDS = {"csv": 300, "txt": 200, "xlsx": 60}
+ROUNDS = {"csv": 150, "xlsx": 25}
 
 
 def attempt(path):
@@ -19,8 +19,7 @@ def attempt(path):
             assert sum(map(len, file.chunks(7))) == len(table)
             with create(path.with_name("fuzz_out.csv"), like=file, force=True) as writer:
                 writer.write(table, np.zeros(table.numbers.shape))
-    except FileError as error:
-        assert len(str(error)) > len(str(path)) + 10
+    except FileError:
         return False
     return True
 
@@ -50,7 +49,6 @@ def test_mutated_files(tmp_path, suffix):
         pytest.importorskip(module)
     words = suffix not in ("npy", "npz", "mat")
     start = tmp_path / "start.csv"
-    rows = [f"{i},{i / 7:.3f},{'x,y' if words else i}" for i in range(40)]
     rows = [f'{i},{i / 7:.3f},"w,{i}"' if words else f"{i},{i / 7:.3f},{i}" for i in range(40)]
     start.write_text("\n".join(["a,b,c", *rows, ",,", ""]))
     path = tmp_path / f"t.{suffix}"
@@ -61,7 +59,7 @@ def test_mutated_files(tmp_path, suffix):
     assert attempt(path)
     random = np.random.default_rng(0)
     bad = 0
-    for _ in range(ROUNDS.get(suffix, 150)):
+    for _ in range(ROUNDS.get(suffix, 60)):
         data = bytearray(good)
         for place in random.integers(len(data), size=random.integers(1, 4)):
             data[place] = random.integers(256)

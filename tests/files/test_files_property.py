@@ -28,6 +28,8 @@ def tables(draw):
         "lineterminator": draw(st.sampled_from(["\n", "\r\n"])),
         "quoting": draw(st.sampled_from([csv.QUOTE_MINIMAL, csv.QUOTE_ALL])),
     }
+    if options["quoting"] == csv.QUOTE_MINIMAL:  # Python 3.11 does not quote a lone "\r"
+        rows = [[cell.replace("\r", "\n") for cell in row] for row in rows]
     return [f"name {j}" for j in range(width)], rows, options, draw(st.booleans())
 
 
