@@ -114,6 +114,17 @@ def test_other_files(tmp_path, suffix, data):
         open_table(path)
 
 
+def test_a_type_of_numbers_that_does_not_exist(tmp_path):
+    savemat(tmp_path / "t.mat", {"X": HOLES})
+    data = bytearray((tmp_path / "t.mat").read_bytes())
+    place = data.rindex(np.float64(6.0).tobytes()) - 5 * 8 - 8
+    assert data[place] == 9  # double precision
+    data[place] = 99  # SciPy's reader would take its type from beyond the end of a list
+    (tmp_path / "t.mat").write_bytes(data)
+    with pytest.raises(FileError, match="no known type"):
+        open_table(tmp_path / "t.mat")
+
+
 def test_matlab_7_3(tmp_path):
     (tmp_path / "t.mat").write_bytes(b"MATLAB 7.3 MAT-file, Platform: GLNXA64".ljust(512))
     with pytest.raises(FileError, match="-v7"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -11,6 +12,7 @@ from numpy.typing import NDArray
 
 from hirank.files.cells import Parsed
 from hirank.files.errors import FileError, Path, reading
+from hirank.files.matlab import check
 from hirank.files.table import Cells, Options, TableFile
 
 __all__ = ["ArrayCells", "MatFile", "MatrixFile", "NpyFile", "NpzFile"]
@@ -153,12 +155,14 @@ class MatFile(MatrixFile):
         import scipy.io
 
         with open(path, "rb") as stream:
-            start = stream.read(128)
+            data = stream.read()
+        start = data[:128]
         if b"MATLAB 7.3" in start or start.startswith(b"\x89HDF"):
             raise FileError(f"{path}: a MATLAB file of version 7.3; save it by save(..., '-v7')")
         if not start:
             raise FileError(f"{path}: the file is empty; write it again")
-        variables = scipy.io.loadmat(path)
+        check(data)
+        variables = scipy.io.loadmat(io.BytesIO(data))
         variables = {name: a for name, a in variables.items() if not name.startswith("__")}
         return self._choose(path, variables, options.key)
 
