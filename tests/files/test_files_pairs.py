@@ -10,19 +10,7 @@ from hirank.files import FileError, create, open_table
 pytest.importorskip("pyarrow")
 pytest.importorskip("openpyxl")
 
-FORMATS = [
-    "csv",
-    "tsv",
-    "txt",
-    "csv.gz",
-    "parquet",
-    "arrow",
-    "feather",
-    "npy",
-    "npz",
-    "mat",
-    "xlsx",
-]
+FORMATS = ["csv", "tsv", "csv.gz", "parquet", "feather", "npy", "npz", "mat", "xlsx"]
 NAMELESS = {"npy", "npz", "mat"}
 
 
@@ -58,7 +46,7 @@ def test_numbers(folder, old, new):
         assert table.integral == ("a", "c")
 
 
-TEXT = [suffix for suffix in FORMATS if suffix not in NAMELESS]
+TEXT = ["csv", "tsv", "parquet", "arrow", "xlsx"]
 
 
 @pytest.mark.parametrize(("old", "new"), list(itertools.product(TEXT, TEXT)))
@@ -86,7 +74,9 @@ def test_words_do_not_fit_into_matrices(tmp_path, suffix):
     assert len(list(tmp_path.iterdir())) == 1
 
 
-@pytest.mark.parametrize(("old", "new"), list(itertools.product(TEXT, FORMATS)))
+@pytest.mark.parametrize(
+    ("old", "new"), list(itertools.product(["csv", "parquet", "xlsx"], FORMATS))
+)
 def test_no_rows(tmp_path, old, new):
     (tmp_path / "start.csv").write_text("a,b\n")
     write_as(tmp_path / "start.csv", tmp_path / f"in.{old}", 0.0)

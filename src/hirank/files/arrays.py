@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import zipfile
-import zlib
+import io
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -12,26 +12,10 @@ from numpy.typing import NDArray
 
 from hirank.files.cells import Parsed
 from hirank.files.errors import FileError, Path, reading
+from hirank.files.matlab import check
 from hirank.files.table import Cells, Options, TableFile
 
 __all__ = ["ArrayCells", "MatFile", "MatrixFile", "NpyFile", "NpzFile"]
-
-# What NumPy and SciPy raise for bytes that they do not understand.
-_DAMAGED = (
-    ValueError,
-    TypeError,
-    KeyError,
-    IndexError,
-    EOFError,
-    SyntaxError,
-    RecursionError,
-    MemoryError,
-    OverflowError,
-    AttributeError,
-    NotImplementedError,
-    zipfile.BadZipFile,
-    zlib.error,
-)
 
 
 class ArrayCells(Cells):
@@ -86,10 +70,13 @@ class MatrixFile(TableFile):
     def __init__(self, path: Path, options: Options) -> None:
         with reading(path):
             try:
-                self.matrix = self._load(path, options)
-            except FileError:
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore")  # of SciPy, about names that come twice
+                    self.matrix = self._load(path, options)
+            except (FileError, FileNotFoundError, IsADirectoryError, PermissionError):
                 raise
-            except _DAMAGED as error:
+            except Exception as error:
+                # A damaged file makes NumPy and SciPy fail in every way there is.
                 reason = (str(error).splitlines() or [type(error).__name__])[0][:200]
                 raise FileError(
                     f"{path}: not a .{self.format} file, or a damaged one ({reason}); "
@@ -154,8 +141,9 @@ class NpzFile(MatrixFile):
         with open(path, "rb") as stream:
             if stream.read(2) != b"PK":
                 raise FileError(f"{path}: not a .npz file; write it by numpy.savez")
-        with np.load(path, allow_pickle=False) as file:
-            return self._choose(path, dict(file), options.key)
+            stream.seek(0)
+            with np.load(stream, allow_pickle=False) as file:
+                return self._choose(path, dict(file), options.key)
 
 
 class MatFile(MatrixFile):
@@ -167,12 +155,14 @@ class MatFile(MatrixFile):
         import scipy.io
 
         with open(path, "rb") as stream:
-            start = stream.read(128)
+            data = stream.read()
+        start = data[:128]
         if b"MATLAB 7.3" in start or start.startswith(b"\x89HDF"):
             raise FileError(f"{path}: a MATLAB file of version 7.3; save it by save(..., '-v7')")
         if not start:
             raise FileError(f"{path}: the file is empty; write it again")
-        variables = scipy.io.loadmat(path)
+        check(data)
+        variables = scipy.io.loadmat(io.BytesIO(data))
         variables = {name: a for name, a in variables.items() if not name.startswith("__")}
         return self._choose(path, variables, options.key)
 

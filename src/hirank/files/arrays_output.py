@@ -43,7 +43,9 @@ class MatrixWriter(Writer):
     def _matrix(self) -> NDArray[Any]:
         if not self._parts:
             return np.empty((0, len(self._names())))
-        return np.concatenate(self._parts)
+        kinds = {part.dtype for part in self._parts}
+        # NumPy would forget the order of bytes of the input.
+        return np.concatenate(self._parts, dtype=kinds.pop() if len(kinds) == 1 else None)
 
     def _variables(self, default: str) -> dict[str, Any]:
         """The table and the other variables of the input."""

@@ -92,7 +92,8 @@ class ColumnarFile(TableFile):
         self.pa = arrow(path)
         with self._guard(path):
             self.schema = self._read_schema(path)
-        super().__init__(path, self.schema.names, options)
+            names = self.schema.names
+        super().__init__(path, names, options)
 
     def _guard(self, path: Path) -> Any:
         return _Guard(path, self.format, self.pa)
@@ -116,6 +117,7 @@ class ColumnarFile(TableFile):
         table = partial(table, schema=self.schema)
         with self._guard(self.path):
             for batch in self._parts(rows or 65_536):
+                batch.validate(full=True)  # a damaged file may hold offsets beyond its end
                 start = 0
                 while rows is not None and size + batch.num_rows - start >= rows:
                     waiting.append(batch.slice(start, rows - size))
@@ -163,11 +165,7 @@ class ParquetFile(ColumnarFile):
         import pyarrow.parquet
 
         with self._opened(path) as stream:
-            file = pyarrow.parquet.ParquetFile(stream)
-            groups = file.metadata.num_row_groups and file.metadata.num_columns
-            codec = file.metadata.row_group(0).column(0).compression if groups else "SNAPPY"
-            self.compression = "NONE" if codec == "UNCOMPRESSED" else codec
-            return file.schema_arrow
+            return pyarrow.parquet.ParquetFile(stream).schema_arrow
 
     def _opened(self, path: Path) -> Any:
         with reading(path):

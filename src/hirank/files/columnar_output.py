@@ -181,13 +181,12 @@ class ColumnarWriter(Writer):
 
 
 class ParquetWriter(ColumnarWriter):
-    """Parquet, compressed as the input was."""
+    """Parquet, compressed by Snappy."""
 
     def _new_sink(self, stream: Any, schema: Any) -> Any:
         import pyarrow.parquet
 
-        codec = getattr(self.like, "compression", "SNAPPY")
-        return pyarrow.parquet.ParquetWriter(stream, schema, compression=codec)
+        return pyarrow.parquet.ParquetWriter(stream, schema)
 
     def _batches_of(self, stream: Any) -> Any:
         import pyarrow.parquet

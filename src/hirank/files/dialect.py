@@ -11,6 +11,7 @@ __all__ = ["COMMA", "Dialect", "sniff"]
 
 _DELIMITERS = (",", ";", "\t", "|")
 _SAMPLE = 100
+_LONG = 1 << 16  # a head shorter than this is the whole file
 _TOKEN = re.compile(r"[ \t]*[^ \t]+")
 _COMMA_NUMBER = re.compile(r"\s*[+-]?[0-9]*,[0-9]+(?:[eE][+-]?[0-9]+)?\s*", re.ASCII)
 _POINT_NUMBER = re.compile(r"\s*[+-]?[0-9]*\.[0-9]+(?:[eE][+-]?[0-9]+)?\s*", re.ASCII)
@@ -145,8 +146,10 @@ def sniff(head: str, *, delimiter: str | None, newline: str, whitespace: bool) -
     whitespace : bool
         Whether spaces may separate cells.
     """
-    lines = [line for line in head.split(newline)[: 4 * _SAMPLE] if line.rstrip("\r")]
-    lines = [line.rstrip("\r") for line in (lines[:-1] if len(lines) > 1 else lines)]
+    lines = head.split(newline)
+    if len(lines) > 1:
+        lines = lines[: -1 if len(head) > _LONG else None][: 4 * _SAMPLE]
+    lines = [line.rstrip("\r") for line in lines if line.rstrip("\r")]
     first = lines[0] if lines else ""
     quoted = '"' not in first and len(first) > 1 and first[0] == first[-1] == "'"
     dialect = Dialect(quote="'" if quoted else '"', newline=newline)

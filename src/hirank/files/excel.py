@@ -39,7 +39,7 @@ def load(path: Path, *, values: bool) -> Any:
             if error.errno:
                 raise
             raise _damaged(path, error) from error
-        except (MemoryError, RecursionError, Exception) as error:
+        except Exception as error:
             # A damaged workbook makes openpyxl fail in every way there is.
             raise _damaged(path, error) from error
 

@@ -181,13 +181,14 @@ def _shortest(values: Array) -> list[str]:
     size = np.abs(values)
     # Where powers of ten are exact, many at a time: the rounded number is the one that prints so.
     common = (size > 1e-13) & (size < 1e22)
-    x, short = values[common], values.copy()
+    single = values[common].astype(np.float32)
+    x, short = single.astype(float), values.copy()
     place = np.floor(np.log10(np.abs(x))).astype(int)
     for digits in (9, 8, 7):
         shift = digits - 1 - place
         up, down = _POWERS[np.maximum(shift, 0)], _POWERS[np.maximum(-shift, 0)]
         rounded = np.rint(x / down * up) / up * down
-        equal = rounded.astype(np.float32) == x.astype(np.float32)
+        equal = rounded.astype(np.float32) == single
         short[common] = np.where(equal, rounded, short[common])
     texts = list(map(repr, short.tolist()))
     for k in np.flatnonzero((size > 1e-37) & (size < 1e38) & ~common).tolist():
