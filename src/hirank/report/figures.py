@@ -17,7 +17,7 @@ LEVELS = (0.0, 0.2, 0.4, 0.6, 0.8, 0.9999)
 """Shares of missing entries at which the shade of a block gets darker."""
 NAMED = 24
 """Columns up to which the picture of the pattern has their names."""
-LONG = 16
+LONG = 18
 """Letters of a name that fit into a picture."""
 SHAPES = {
     "column means": "M-4 0H4M0-4V4",
@@ -68,7 +68,7 @@ def pattern(blocks: Floats, names: Sequence[str], labels: tuple[str, str]) -> st
     """Which parts of a table are missing: blocks, R x C, each the darker the more is."""
     R, C = blocks.shape
     named = len(names) <= NAMED
-    left, wide, below = 46, 366, 106 if named else 24
+    left, wide, below = 52, 360, 106 if named else 24
     tall = int(np.clip(R * 12, 60, 260))
     level = np.searchsorted(LEVELS, blocks)
     layers = "".join(
@@ -76,7 +76,7 @@ def pattern(blocks: Floats, names: Sequence[str], labels: tuple[str, str]) -> st
         for k in range(1, len(LEVELS) + 1)
         if (level == k).any()
     )
-    first, last = (escape(short(label, 7)) for label in labels)
+    first, last = (escape(short(label, 6)) for label in labels)
     width, height = left + wide + 8, 8 + tall + below
     parts = [
         f'<svg x="{left}" y="8" width="{wide}" height="{tall}" viewBox="0 0 {C} {R}" '

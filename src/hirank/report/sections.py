@@ -94,7 +94,8 @@ def settings(facts: Facts) -> str:
         rows.append(
             f'{head(one.name)}<td class="s">{what}{told}</td>{num(one.error, even=True)}'
             f'<td class="b">{figures.bar(one.error, most)}</td>'
-            f'<td class="n" data-value="{one.weight:.6g}">{weight}</td>{num(one.seconds, even=True)}'
+            f'<td class="n" data-value="{one.weight:.6g}">{weight}</td>'
+            f"{num(one.seconds, even=True)}"
         )
     shown = table(
         "All candidates, best first; the fills are the weighted mean of those with a weight",
