@@ -8,6 +8,7 @@ from html import escape
 import numpy as np
 from numpy.typing import NDArray
 
+from hirank.estimators.evidence import bend_of
 from hirank.report.axes import Axes, Scale
 from hirank.report.facts import Candidate
 from hirank.report.filled import Floats
@@ -183,7 +184,8 @@ def trace(stages: Sequence[NDArray[np.void]]) -> str:
     """The objective over time, a piece of line for each stage."""
     objective = np.concatenate([stage["objective"] for stage in stages])
     seconds = np.concatenate([stage["seconds"] for stage in stages])
-    scales = Scale.around([0, *seconds]), _objective_scale(objective)
+    bend = bend_of(objective)
+    scales = Scale.around([0, *seconds]), Scale.around(objective, log=not bend, bend=bend)
     axes = Axes(*scales, "seconds", "objective")
     lines = []
     for stage in stages:
@@ -192,14 +194,3 @@ def trace(stages: Sequence[NDArray[np.void]]) -> str:
         points = "L".join(f"{a:.1f} {b:.1f}" for a, b in pairs)
         lines.append(f"M{points}" + ("h0.1" if len(stage) == 1 else ""))
     return axes.svg(f'<path class="trace" d="{"".join(lines)}"/>', "Objective over time")
-
-
-def _objective_scale(objective: Floats) -> Scale:
-    """Logarithmic, on both sides of 0 if there are negative ones among them."""
-    if (objective > 0).all():
-        return Scale.around(objective, log=True)
-    size = np.abs(objective[objective != 0])
-    if not size.size:
-        return Scale.around(objective)
-    bend = max(np.quantile(size, 0.05), size.max() / 1e8)
-    return Scale.around(objective, bend=float(10 ** np.floor(np.log10(bend))))
