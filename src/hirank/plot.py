@@ -14,7 +14,7 @@ import numpy as np
 from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted
 
-from hirank.estimators.evidence import all_columns, column_names, missing_rates, stages_of
+from hirank.estimators.evidence import all_columns, bend_of, column_names, missing_rates, stages_of
 from hirank.estimators.parameters import is_missing
 
 if TYPE_CHECKING:
@@ -113,11 +113,10 @@ def convergence(model: Any, *, ax: Any = None) -> Axes:
         marker = "." if len(stage) == 1 else ""
         ax.plot(stage["seconds"], stage["objective"], color=OWN, linewidth=1, marker=marker)
     values = np.concatenate([stage["objective"] for stage in stages]) if stages else np.zeros(0)
-    if values.size and (values > 0).all():
+    if bend := bend_of(values):
+        ax.set_yscale("symlog", linthresh=bend)
+    else:
         ax.set_yscale("log")
-    elif values.any():
-        size = np.abs(values[values != 0])
-        ax.set_yscale("symlog", linthresh=max(np.quantile(size, 0.05), size.max() / 1e8))
     ax.set_xlabel("seconds")
     ax.set_ylabel("objective")
     steps = int(model.trace_["step"][-1]) if len(model.trace_) else 0

@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 from hirank import KFMC
 from hirank.estimators.evidence import (
     all_columns,
+    bend_of,
     column_names,
     covered,
     edges,
@@ -48,6 +49,13 @@ def test_stages_are_cut_and_thinned_but_keep_their_ends():
     assert [stage["step"][-1] for stage in stages] == [0, 499, 799, 999]
     assert sum(map(len, stages)) <= 104
     assert stages_of(trace[:0]) == []
+
+
+def test_negative_objectives_bend_the_axis():
+    assert bend_of(np.array([1e-9, 5.0])) == 0
+    assert bend_of(np.array([-3.0, 5e20])) == pytest.approx(1e12)
+    assert bend_of(np.zeros(3)) == 1
+    assert bend_of(np.zeros(0)) == 0
 
 
 def test_coverage_is_counted_at_entries_that_widths_have_not_seen():

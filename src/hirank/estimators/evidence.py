@@ -78,6 +78,27 @@ def stages_of(trace: NDArray[np.void], most: int = 2000) -> list[NDArray[np.void
     return [stage[spread_out(len(stage), max(2, round(share * len(stage))))] for stage in stages]
 
 
+def bend_of(objective: Floats) -> float:
+    """The size from which a logarithmic axis is right for objectives, on both sides of 0.
+
+    A power of ten; 0 if all are positive, so that a plain logarithmic axis will do.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from hirank.estimators.evidence import bend_of
+    >>> bend_of(np.array([1.0, 300.0])), bend_of(np.array([-0.5, 300.0]))
+    (0.0, 0.1)
+    """
+    if (objective > 0).all():
+        return 0.0
+    size = np.abs(objective[objective != 0])
+    if not size.size:
+        return 1.0
+    least = max(np.quantile(size, 0.05, method="lower"), size.max() / 1e8)
+    return float(10 ** np.floor(np.log10(least)))
+
+
 class Covered(NamedTuple):
     """How many of h hidden entries lie in intervals that they had no part in."""
 

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from hirank.estimators.evidence import Covered, covered, missing_rates, spread_out, stages_of
 from hirank.estimators.summary import THIN
 from hirank.report.filled import Filled, Floats
+from hirank.report.words import number, percent
 
 MOST_BLOCKS = (200, 100)
 """Of the picture of the pattern, rows x columns."""
@@ -20,6 +21,8 @@ MOST_POINTS, MOST_POINTS_EACH = 10_000, 2000
 """Hidden entries to draw, of all features and of one."""
 LISTED = 20
 """The worst cells and rows that are listed."""
+MOSTLY = 0.5
+"""Share of a column that is missing above which that is told."""
 BEYOND = 0.1
 """Part of the range of a feature that a fill may be outside of it before it is told of."""
 
@@ -100,6 +103,7 @@ class Facts:
     has_intervals: bool
     doubts: Doubts
     cells: list[Cell]
+    numbered: bool  # whether rows have numbers, from 0, for labels
 
 
 def gather(model: Any, table: Filled, level: float) -> Facts:
@@ -125,6 +129,7 @@ def gather(model: Any, table: Filled, level: float) -> Facts:
         has_intervals=table.lower is not None,
         doubts=_doubts(table),
         cells=_preview(table),
+        numbered=table.rows is None,
     )
 
 
@@ -169,7 +174,8 @@ def _remark(table: Filled, j: int, judged: bool, row: dict[str, Any]) -> str:
         return "constant where observed: filled with that constant"
     if judged and np.isnan(row.get("error", np.nan)):
         return "too few hidden entries to judge its fills"
-    return ""
+    share = 1 - table.observed[:, j].mean()
+    return f"{percent(share)} missing: many fills from few values" if share > MOSTLY else ""
 
 
 def _mean_widths(table: Filled) -> Floats:
@@ -189,7 +195,7 @@ def _candidates(results: dict[str, NDArray[Any]]) -> list[Candidate]:
     for i in np.argsort(results["error"], kind="stable").tolist():
         row = {name: column[i] for name, column in results.items()}
         shown = [
-            f"{label} {row[name]:.3g}"
+            f"{label} {number(float(row[name]))}"
             for name, label in SETTINGS.items()
             if row[name] and not np.isnan(row[name])
         ]

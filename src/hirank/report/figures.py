@@ -8,6 +8,7 @@ from html import escape
 import numpy as np
 from numpy.typing import NDArray
 
+from hirank.estimators.evidence import bend_of
 from hirank.report.axes import Axes, Scale
 from hirank.report.facts import Candidate
 from hirank.report.filled import Floats
@@ -17,7 +18,7 @@ LEVELS = (0.0, 0.2, 0.4, 0.6, 0.8, 0.9999)
 """Shares of missing entries at which the shade of a block gets darker."""
 NAMED = 24
 """Columns up to which the picture of the pattern has their names."""
-LONG = 16
+LONG = 18
 """Letters of a name that fit into a picture."""
 SHAPES = {
     "column means": "M-4 0H4M0-4V4",
@@ -68,7 +69,7 @@ def pattern(blocks: Floats, names: Sequence[str], labels: tuple[str, str]) -> st
     """Which parts of a table are missing: blocks, R x C, each the darker the more is."""
     R, C = blocks.shape
     named = len(names) <= NAMED
-    left, wide, below = 46, 366, 106 if named else 24
+    left, wide, below = 52, 360, 106 if named else 24
     tall = int(np.clip(R * 12, 60, 260))
     level = np.searchsorted(LEVELS, blocks)
     layers = "".join(
@@ -76,7 +77,7 @@ def pattern(blocks: Floats, names: Sequence[str], labels: tuple[str, str]) -> st
         for k in range(1, len(LEVELS) + 1)
         if (level == k).any()
     )
-    first, last = (escape(short(label, 7)) for label in labels)
+    first, last = (escape(short(label, 6)) for label in labels)
     width, height = left + wide + 8, 8 + tall + below
     parts = [
         f'<svg x="{left}" y="8" width="{wide}" height="{tall}" viewBox="0 0 {C} {R}" '
@@ -183,7 +184,8 @@ def trace(stages: Sequence[NDArray[np.void]]) -> str:
     """The objective over time, a piece of line for each stage."""
     objective = np.concatenate([stage["objective"] for stage in stages])
     seconds = np.concatenate([stage["seconds"] for stage in stages])
-    scales = Scale.around([0, *seconds]), _objective_scale(objective)
+    bend = bend_of(objective)
+    scales = Scale.around([0, *seconds]), Scale.around(objective, log=not bend, bend=bend)
     axes = Axes(*scales, "seconds", "objective")
     lines = []
     for stage in stages:
@@ -192,14 +194,3 @@ def trace(stages: Sequence[NDArray[np.void]]) -> str:
         points = "L".join(f"{a:.1f} {b:.1f}" for a, b in pairs)
         lines.append(f"M{points}" + ("h0.1" if len(stage) == 1 else ""))
     return axes.svg(f'<path class="trace" d="{"".join(lines)}"/>', "Objective over time")
-
-
-def _objective_scale(objective: Floats) -> Scale:
-    """Logarithmic, on both sides of 0 if there are negative ones among them."""
-    if (objective > 0).all():
-        return Scale.around(objective, log=True)
-    size = np.abs(objective[objective != 0])
-    if not size.size:
-        return Scale.around(objective)
-    bend = max(np.quantile(size, 0.05), size.max() / 1e8)
-    return Scale.around(objective, bend=float(10 ** np.floor(np.log10(bend))))

@@ -60,6 +60,11 @@ def num(value: float, *, even: bool = False) -> str:
     return f'<td class="n" data-value="{exact}">{number(value, even=even)}</td>'
 
 
+def whole(value: int) -> str:
+    """A cell with a count."""
+    return f'<td class="n" data-value="{value}">{value:,}</td>'
+
+
 def head(text: str) -> str:
     """The first cell of a row."""
     return f'<th scope="row">{escape(text)}</th>'

@@ -17,7 +17,7 @@ from pathlib import Path
 from string import Template
 from typing import Any
 
-from hirank.report import sections
+from hirank.report import cells, sections
 from hirank.report.facts import Facts, gather
 from hirank.report.filled import filled_table
 from hirank.report.markup import head, table
@@ -66,13 +66,13 @@ SECTIONS = (
         "doubts",
         "What not to trust",
         "Columns, rows and cells whose fills may be wrong: look at them before you use them.",
-        sections.doubts,
+        cells.doubts,
     ),
     (
         "cells-section",
         "Filled cells",
         "The values that were filled in, to look up.",
-        sections.preview,
+        cells.preview,
     ),
 )
 

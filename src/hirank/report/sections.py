@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from html import escape
 
 import numpy as np
 
 from hirank.report import figures
 from hirank.report.facts import COUNTED, Facts, Feature
-from hirank.report.markup import card, cells_table, head, num, table
+from hirank.report.markup import card, head, num, table, whole
 from hirank.report.words import count, duration, number, percent
 
 
@@ -58,17 +57,17 @@ def missing(facts: Facts) -> str:
     names = [one.name for one in facts.features]
     ranked = sorted(facts.features, key=lambda one: -one.missing)
     cells = facts.blocks.shape == (facts.rows, facts.columns)
-    each = "" if cells else " Every block stands for several cells; the darker, the more of them."
+    each = "" if cells else " Every block stands for several cells: the stronger, the more of them."
     rows = (
-        f"{head(one.name)}{num(one.missing)}"
+        f"{head(one.name)}{whole(one.missing)}"
         f'<td class="n" data-value="{one.share:.6g}">{percent(one.share)}</td>'
         f'<td class="b">{figures.bar(one.share, 1)}</td>'
         for one in ranked
     )
     return (
         f'<div class="pair"><figure>{figures.pattern(facts.blocks, names, facts.row_labels)}'
-        f"{figures.legend_of_levels(cells=cells)}<figcaption>Missing cells are dark: rows from top "
-        f"to bottom, columns from left to right.{each}</figcaption></figure>"
+        f"{figures.legend_of_levels(cells=cells)}<figcaption>Missing cells are colored: rows from "
+        f"top to bottom, columns from left to right.{each}</figcaption></figure>"
         + table(
             "Missing cells of each column, most first; the bars go to 100 %",
             ["Column", "Missing", "Share", ""],
@@ -95,7 +94,8 @@ def settings(facts: Facts) -> str:
         rows.append(
             f'{head(one.name)}<td class="s">{what}{told}</td>{num(one.error, even=True)}'
             f'<td class="b">{figures.bar(one.error, most)}</td>'
-            f'<td class="n" data-value="{one.weight:.6g}">{weight}</td>{num(one.seconds)}'
+            f'<td class="n" data-value="{one.weight:.6g}">{weight}</td>'
+            f"{num(one.seconds, even=True)}"
         )
     shown = table(
         "All candidates, best first; the fills are the weighted mean of those with a weight",
@@ -135,7 +135,7 @@ def accuracy(facts: Facts) -> str:
     rows = (
         f"{head(one.name)}{num(one.error, even=True)}{num(one.linear_error, even=True)}"
         f'<td class="b">{figures.bar(one.error, most, tick=one.linear_error, line=1.0)}</td>'
-        f"{num(one.n_hidden)}"
+        f"{whole(one.n_hidden)}"
         for one in ranked
     )
     legend = (
@@ -253,74 +253,3 @@ def convergence(facts: Facts) -> str:
     if not parts:
         return "<p>There were no steps to record.</p>"
     return f'<div class="pair">{"".join(parts)}</div>'
-
-
-def doubts(facts: Facts) -> str:
-    """Columns, rows and cells to be careful with."""
-    found, parts = facts.doubts, []
-    remarks = [one for one in facts.features if one.remark]
-    if remarks:
-        rows = (
-            f"{head(one.name)}<td>{escape(one.remark)}</td>{num(one.filled)}" for one in remarks
-        )
-        parts += [
-            "<h3>Columns</h3>",
-            table("Columns to be careful with", ["Column", "Why", "Filled"], rows, numeric=(2,)),
-        ]
-    if found.n_blank:
-        rows_named = ", ".join(escape(row) for row in found.blank)
-        parts.append(
-            f'<p class="warning"><strong>{count(found.n_blank, "row")} without any observed entry'
-            f"</strong> got the column means: {rows_named}{_and_more(found.n_blank, found.blank)}."
-            "</p>"
-        )
-    if found.n_thin:
-        rows_named = ", ".join(f"{escape(row)} ({known})" for row, known in found.thin)
-        parts.append(
-            f'<p class="warning"><strong>{count(found.n_thin, "row")} with one or two observed '
-            f"entries</strong>, whose fills are guesses: {rows_named}"
-            f"{_and_more(found.n_thin, found.thin)}.</p>"
-        )
-    if found.n_empty:
-        parts.append(
-            f'<p class="warning"><strong>{count(found.n_empty, "missing cell")}</strong> could not '
-            "be filled, or should not be, and stayed empty.</p>"
-        )
-    if found.outside:
-        parts += [
-            "<h3>Fills outside the observed range</h3>",
-            f"<p>{count(found.n_outside, 'fill')} beyond the least or largest observed value of "
-            "the column by more than a tenth of its range.</p>",
-            cells_table("Furthest outside, in standard deviations", found.outside, "Outside by"),
-        ]
-    if found.widest:
-        parts += [
-            "<h3>Least certain fills</h3>",
-            cells_table(
-                "Widest intervals, in standard deviations of the column", found.widest, "Width"
-            ),
-        ]
-    return "".join(parts) or "<p>Nothing stands out.</p>"
-
-
-def _and_more(total: int, listed: Sequence[object]) -> str:
-    rest = total - len(listed)
-    return f" and {rest:,} more" if rest else ""
-
-
-def preview(facts: Facts) -> str:
-    """Filled cells to search."""
-    if not facts.cells:
-        return "<p>No cell was filled.</p>"
-    shown = len(facts.cells)
-    told = (
-        f"All {shown:,} filled cells."
-        if shown == facts.n_filled
-        else f"{shown:,} of {facts.n_filled:,} filled cells, evenly spread over the table."
-    )
-    return (
-        '<div class="controls needs-script" hidden><label for="search">Search rows and columns '
-        '<input id="search" type="search" autocomplete="off"></label>'
-        '<output id="found" for="search"></output></div>'
-        + cells_table(told, facts.cells, name="cells")
-    )
