@@ -26,7 +26,7 @@ from hirank.solvers.record import TRACE
 from hirank.storage.checks import width
 from hirank.storage.records import from_state, to_state
 
-NUMBERS: dict[str, type] = {"objective": float, "n_iter": int, "seconds": float, "thin": int}
+NUMBERS: dict[str, type[Any]] = {"objective": float, "n_iter": int, "seconds": float, "thin": int}
 """Single numbers of a fit."""
 PARTS = {
     *("params", "feature_names", "has_values", "scaling", "limits", "whole", "drift", "rows"),
@@ -100,6 +100,9 @@ def _take_features(model: Any, state: Mapping[str, Any]) -> None:
     model.has_values_ = has_values
     model._scaling = scaling = _expect(from_state(state["scaling"]), Scaling, "scaling")
     _same(len(scaling.center), int(has_values.sum()), "other features are scaled")
+    if scaling.bend is None:
+        fine = (scaling.center == scaling.mean) | (scaling.center == 0)
+        _same(bool(fine.all()), True, "features are scaled around something else than their means")
     model._limits = _expect(from_state(state["limits"]), Bounds | None, "limits")
     model._scaled_limits = None
     if model._limits is not None:

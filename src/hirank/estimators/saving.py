@@ -21,7 +21,7 @@ from hirank.estimators.online_parameters import check_online
 from hirank.estimators.parameters import check_count, check_flag
 from hirank.kernels import Array
 from hirank.storage.container import AGAIN, ModelFileError, read, write
-from hirank.storage.encoding import to_json
+from hirank.storage.encoding import said, to_json
 
 if TYPE_CHECKING:
     from hirank.estimators.kfmc import KFMC
@@ -114,8 +114,8 @@ def load(path: PathLike) -> KFMC | OnlineKFMC:
     kind = header.get("kind")
     if not isinstance(kind, str) or kind not in _kinds():
         raise ModelFileError(
-            f"{path} holds a {kind!r:.60}, which this version of hirank does not know. Update "
-            "hirank: pip install -U hirank."
+            f"{path} holds a {said(repr(kind), 60)}, which this version of hirank does not know. "
+            "Update hirank: pip install -U hirank."
         )
     try:
         if not isinstance(state, dict) or set(state) != {"estimator", "output"}:
@@ -123,9 +123,9 @@ def load(path: PathLike) -> KFMC | OnlineKFMC:
         return _made(kind, header, state)
     # Whatever is wrong, in whatever way it shows: the file is not what it should be.
     except Exception as error:
-        said = str(error).removeprefix("The state is damaged: ").rstrip(".")
+        what = said(error).removeprefix("The state is damaged: ") or type(error).__name__
         raise ModelFileError(
-            f"{path} is damaged, or was changed after it was saved: {said}. {AGAIN}"
+            f"{path} is damaged, or was changed after it was saved: {what}. {AGAIN}"
         ) from error
 
 

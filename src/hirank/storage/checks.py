@@ -29,7 +29,7 @@ LARGEST_COUNT = 2**53
 MOST_STAGES, MOST_ROUNDS = 100, 1000
 """Far more than any fit has: a model must not keep its user waiting for ever."""
 TINY = 1e-16
-"""Part of its size that the spread of a feature exceeds: else it counts as constant."""
+"""Part of its center that the spread of a feature exceeds: else it counts as constant."""
 
 PARTS: dict[type, dict[str, Any]] = {
     Bend: {"bent": "bool m", "lower": "m", "upper": "m", "least": "m?", "most": "m?"},
@@ -159,7 +159,7 @@ def _scaling(scaling: Scaling) -> str:
     if (scaling.spread < 0).any():
         return "a spread is negative"
     v = scaling.varying
-    if (scaling.spread[v] < TINY * np.abs(scaling.mean[v])).any():
+    if (scaling.spread[v] < TINY * np.abs(scaling.center[v])).any():
         return "a feature is said to vary, but hardly does"
     if scaling.bend is not None and len(scaling.bend.bent) != len(scaling.center):
         return "its bend is of other features"

@@ -18,7 +18,7 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hirank.storage.encoding import ModelFileError, npy_view, parsed, to_json, whole
+from hirank.storage.encoding import ModelFileError, npy_view, parsed, said, to_json, whole
 
 __all__ = ["FORMAT", "MAGIC", "ModelFileError", "read", "read_header", "write"]
 
@@ -107,7 +107,7 @@ def read(path: str | os.PathLike[str]) -> tuple[dict[str, Any], Any]:
         if len(used) < numbers:
             raise ValueError(f"{numbers - len(used)} arrays belong to nothing")
     except (ValueError, RecursionError) as error:
-        raise ModelFileError(f"{path} is damaged: {error}. {AGAIN}") from error
+        raise ModelFileError(f"{path} is damaged: {error!s:.200}. {AGAIN}") from error
     return header, state
 
 
@@ -130,12 +130,13 @@ def _checked(
             raise ModelFileError(f"{path} {error}") from error.__cause__
         except _ZIP_ERRORS as error:
             raise ModelFileError(
-                f"{path} is damaged or was cut off (it is no complete zip file: {error}). {AGAIN}"
+                f"{path} is damaged or was cut off: it is no complete zip file "
+                f"({said(error, 80)}). {AGAIN}"
             ) from error
     try:
         header = whole(parsed(members[HEADER]), None)
     except (ValueError, RecursionError) as error:
-        raise ModelFileError(f"{path} is damaged: {error}. {AGAIN}") from error
+        raise ModelFileError(f"{path} is damaged: {error!s:.200}. {AGAIN}") from error
     _check_header(path, header)
     return header, members
 
@@ -146,11 +147,11 @@ def _check_header(path: str | os.PathLike[str], header: Any) -> None:
     version = header.get("format")
     if type(version) is int and version > FORMAT:
         raise ModelFileError(
-            f"{path} has format {version}, written by hirank {header.get('hirank', '?')}; this "
-            f"version reads formats up to {FORMAT}. Update hirank: pip install -U hirank."
+            f"{path} has format {version}, written by hirank {said(header.get('hirank'), 40)}; "
+            f"this version reads formats up to {FORMAT}. Update hirank: pip install -U hirank."
         )
     if type(version) is not int or version < 1:
-        raise ModelFileError(f"{path} is damaged: there is no format {version!r}. {AGAIN}")
+        raise ModelFileError(f"{path} is damaged: there is no format {said(version, 40)}. {AGAIN}")
 
 
 def _members(archive: zipfile.ZipFile, size: int, keep: Callable[[str], bool]) -> dict[str, bytes]:
@@ -165,10 +166,14 @@ def _members(archive: zipfile.ZipFile, size: int, keep: Callable[[str], bool]) -
     for info in infos:
         plain = info.compress_type == zipfile.ZIP_STORED and not info.flag_bits & ~0x800
         if not plain or info.file_size != info.compress_size or info.header_offset < end:
-            raise ModelFileError(f"is damaged: {info.filename} is not stored as it should. {AGAIN}")
+            raise ModelFileError(
+                f"is damaged: {said(info.filename, 40)} is not stored as it should. {AGAIN}"
+            )
         end = info.header_offset + 30 + len(info.filename.encode()) + info.file_size
         if end > size:
-            raise ModelFileError(f"is damaged: {info.filename} is longer than the file. {AGAIN}")
+            raise ModelFileError(
+                f"is damaged: {said(info.filename, 40)} is longer than the file. {AGAIN}"
+            )
     digest, found = hashlib.sha256(), {}
     for info in infos[:-1]:
         _update(digest, info.filename, info.file_size)
@@ -201,7 +206,7 @@ def _array_name(number: int) -> str:
 
 
 def _some(names: list[str]) -> str:
-    return ", ".join(names[:5]) + (", ..." if len(names) > 5 else "")
+    return ", ".join(said(name, 40) for name in names[:5]) + (", ..." if len(names) > 5 else "")
 
 
 def _replace(path: Path, named: Mapping[str, bytes]) -> None:

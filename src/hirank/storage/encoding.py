@@ -27,6 +27,12 @@ class ModelFileError(ValueError):
     """A file that is no model, or a damaged one, or one of a later version."""
 
 
+def said(what: object, most: int = 300) -> str:
+    """What an error says, or another thing out of a file, on one line that can be printed."""
+    line = " ".join(str(what)[: 2 * most].split()).rstrip(".")
+    return "".join(c if c.isprintable() else "?" for c in line[:most])
+
+
 def to_json(value: Any, arrays: list[bytes] | None) -> bytes:
     """JSON of a value; arrays are appended to `arrays` as npy, or an error if that is None."""
     text = json.dumps(_plain(value, arrays), allow_nan=False, ensure_ascii=False)

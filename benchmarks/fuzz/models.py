@@ -1,0 +1,25 @@
+"""Mutated model files: each is refused clearly, or loads to a model that works.
+
+python benchmarks/fuzz/models.py 10000 [--seed 0]
+"""
+
+import argparse
+import sys
+import tempfile
+from pathlib import Path
+from time import perf_counter
+
+sys.path.insert(0, str(Path(__file__).parents[2] / "tests"))
+from model_mutations import fitted_models, run
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("count", type=int, nargs="?", default=10_000)
+    parser.add_argument("--seed", type=int, default=0)
+    arguments = parser.parse_args()
+    folder = Path(tempfile.mkdtemp(prefix="hirank-fuzz-"))  # stays if a file fails
+    models = fitted_models()
+    began = perf_counter()
+    counts = run(models, folder, arguments.count, arguments.seed)
+    tried = sum(counts.values())
+    print(f"{tried} mutated files in {perf_counter() - began:.0f} s: {counts}")
