@@ -1,9 +1,10 @@
 """How long a completed row takes: from writing it to ``hirank stream`` to reading the answer.
 
-The real process is started with a model that has learned from 300 rows of a curved stream, 20
+The real process is started with a model that has learned from some rows of a curved stream, 20
 columns, 30 % missing. Rows are sent one by one at a steady rate, whether answers have come or not.
+Until its window is full (600 rows), a model now and then learns for a second or two; rows wait.
 
-    python benchmarks/streaming/latency.py --rates 10 50 --rows 400
+    python benchmarks/streaming/latency.py --warm 300 --rates 10 50 --rows 400
 """
 
 from __future__ import annotations
@@ -22,7 +23,6 @@ from hirank import OnlineKFMC
 from hirank.datasets import polynomial_stream, uniform_missing
 
 PROGRAM = "import typer; from hirank.cli.stream import stream; typer.run(stream)"
-WARM = 300
 
 
 def lines(n: int, columns: int, seed: int) -> tuple[np.ndarray, list[bytes]]:
@@ -67,13 +67,14 @@ def measure(model: Path, rows: list[bytes], rate: float, *options: str) -> np.nd
 def main(argv: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--columns", type=int, default=20)
+    parser.add_argument("--warm", type=int, default=300)
     parser.add_argument("--rows", type=int, default=400)
     parser.add_argument("--rates", type=float, nargs="+", default=[10.0, 50.0])
     args = parser.parse_args(argv)
-    X, text = lines(WARM + args.rows, args.columns, seed=0)
-    model = OnlineKFMC(random_state=0).partial_fit(X[:WARM])
+    X, text = lines(args.warm + args.rows, args.columns, seed=0)
+    model = OnlineKFMC(random_state=0).partial_fit(X[: args.warm])
     model.feature_names_in_ = np.array([f"c{j}" for j in range(args.columns)], dtype=object)
-    print(f"{args.columns} columns, {args.rows} rows; milliseconds from row to answer")
+    print(f"{args.columns} columns, {args.rows} rows after {args.warm}; milliseconds to the answer")
     print("| rows a second | | median | 90 % | 95 % | longest |\n|---|---|---|---|---|---|")
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "model.hirank"
@@ -81,7 +82,7 @@ def main(argv: list[str] | None = None) -> None:
             for name, options in (("learning", ()), ("frozen", ("--frozen",))):
                 path.unlink(missing_ok=True)
                 model.save(path)
-                seconds = 1000 * measure(path, text[WARM:], rate, *options)
+                seconds = 1000 * measure(path, text[args.warm :], rate, *options)
                 middle, late, later = np.percentile(seconds, [50, 90, 95])
                 print(
                     f"| {rate:g} | {name} | {middle:.0f} | {late:.0f} | {later:.0f} | "

@@ -13,7 +13,7 @@ from streams import NAMES, OPTIONS, csv, small, table, warm
 import hirank
 from hirank.cli.errors import Failure
 from hirank.cli.lines import BadLine, Cells, Delimited, JsonLines, delimiter_of, split
-from hirank.cli.resume import Positions
+from hirank.cli.resume import Output, Positions
 
 pytest.importorskip("typer")
 from hirank.cli.stream import run
@@ -240,6 +240,32 @@ def test_a_crash_between_position_and_model_is_no_matter(tmp_path, monkeypatch):
         again.path.write_text(damage)
         with pytest.raises(Failure, match=r"damaged|update hirank"):
             Positions(path)
+
+
+@pytest.mark.parametrize("cut", [True, False])
+def test_an_output_goes_on_where_the_input_does(tmp_path, cut):
+    path = tmp_path / "out.csv"
+    first = Output(str(path))
+    first.open(None, cut=cut, force=False)
+    first.write(b"one\ntwo\n")
+    place = first.place()
+    first.write(b"three\nfo")  # and killed
+    again = Output(str(path))
+    assert again.open(place, cut=cut, force=False)
+    again.write(b"next\n")
+    # A file is read again from the place; of a pipe, rows that are out are all there is.
+    rest = b"" if cut else b"three\n"
+    assert path.read_bytes() == b"one\ntwo\n" + rest + b"next\n"
+    for output in (first, again):
+        os.close(output.fd)
+
+
+def test_a_line_without_end_does_not_fill_the_memory(model, monkeypatch, capfd):
+    monkeypatch.setattr("hirank.cli.sources.LONGEST", 1 << 16)
+    good = csv(table(3)).splitlines(keepends=True)
+    done = stream(model, good[0] + "x" * 300_000 + "\n" + "".join(good[1:]), frozen=True)
+    assert len(done.splitlines()) == 4
+    assert "line 2 skipped: longer than" in capfd.readouterr().err
 
 
 def test_cells():

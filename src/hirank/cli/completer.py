@@ -69,6 +69,8 @@ class Completer:
     def answer(self, rows: NDArray[np.float64]) -> NDArray[np.float64]:
         """Rows, n x m, completed; NaN where the model can't tell."""
         self._before = copy(self.model)
+        if self.first and not np.isnan(rows).any():
+            return rows
         if self.first:
             filled = np.asarray(self.model.transform(rows), np.float64)
         else:

@@ -112,8 +112,11 @@ class Output:
         path = self.path
         if path is None:
             return False
+        if path.exists() and not path.is_file():  # a named pipe or a device
+            self.fd, self.path = os.open(path, os.O_WRONLY), None
+            return False
         goes_on = saved is not None and saved["path"] == str(path.resolve()) and path.exists()
-        if not goes_on and path.exists() and not force and path.is_file() and path.stat().st_size:
+        if not goes_on and path.exists() and not force and path.stat().st_size:
             raise Failure(
                 f"{path} is there, and it does not go on from where this run starts: --force "
                 "overwrites it.",
@@ -184,20 +187,21 @@ def file_digest(path: Path) -> str:
 
 def _check(save: dict[str, Any]) -> None:
     """Raise TypeError, KeyError or ValueError if a position is not what one must be."""
-    sizes = [save["rows"]]
-    if not isinstance(save["header"], str | None):
-        raise TypeError
+    sizes, texts = [save["rows"]], [save["model"] or "", save["header"] or ""]
     if save["input"] is not None:
         sizes += [save["input"][key] for key in ("offset", "line", "last_size")]
+        sizes += [save["input"][key] for key in ("device", "inode", "head_size")]
+        texts += [save["input"][key] for key in ("path", "head", "last")]
         if save["input"]["last_size"] > save["input"]["offset"]:
             raise ValueError
     if save["output"] is not None:
         sizes += [save["output"]["size"], save["output"]["tail_size"]]
+        texts += [save["output"]["path"], save["output"]["tail"]]
         if save["output"]["tail_size"] > save["output"]["size"]:
             raise ValueError
     if not all(type(size) is int and size >= 0 for size in sizes):
         raise ValueError
-    if not isinstance(save["model"], str | None):
+    if not all(isinstance(text, str) for text in texts):
         raise TypeError
 
 

@@ -124,7 +124,7 @@ class Lines:
 
     def _finish(self, wrong: str = "") -> None:
         """The last line, if it does not end."""
-        if self._rest:
+        if self._rest or self._lost:
             self._push(self._rest, b"", wrong)
             self._rest = b""
 

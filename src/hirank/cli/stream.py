@@ -205,6 +205,8 @@ def run(
     quiet: bool,
 ) -> None:
     """Put the parts together, and let them work until the input ends or a signal comes."""
+    if os.name != "posix":
+        raise Failure("hirank stream needs Linux or macOS: signals and pipes are theirs.", USAGE)
     source = None if source is None or str(source) == "-" else source
     model = model.resolve()
     delimiter = {"\\t": "\t", "tab": "\t"}.get(delimiter or "", delimiter)
@@ -316,7 +318,9 @@ def _open(
 
     start: dict[str, Any] = {"offset": 0, "line": 0, "last": "", "last_size": 0}
     if source is None:
-        return Lines(0, stop), start
+        lines = Lines(0, stop)
+        lines.live = not stat.S_ISREG(os.fstat(0).st_mode)
+        return lines, start
     told = False
     while follow and not source.exists() and not stop.asked:
         if not told:
@@ -342,12 +346,12 @@ def _open(
             else:
                 tell.say(f"{source} is not what was read before: it is read from its start.")
         if follow:
-            lines: File = Followed(source, stop, place, tell.say, at)
+            file: File = Followed(source, stop, place, tell.say, at)
         else:
-            lines = File(source, stop, place)
+            file = File(source, stop, place)
     except OSError as error:
         raise Failure(f"Can't read {source}: {error.strerror}.") from None
-    return lines, place or {**start, **vars(lines.origin)}
+    return file, place or {**start, **vars(file.origin)}
 
 
 def _goes_on(

@@ -92,6 +92,8 @@ class Session:
         What becomes of a line that is no row.
     hold : bool
         Whether the first rows of a new model wait until it has started.
+
+    A run that has nothing to remember, frozen between two pipes, saves nothing.
     """
 
     def __init__(
@@ -249,6 +251,9 @@ class Session:
 
     def save(self) -> None:
         """Keep the state; if that fails, say so and try again next time."""
+        self._next_save = (self.total // self.save_every + 1) * self.save_every
+        if self.completer.frozen and not self.source.again and self.output.path is None:
+            return
         model = None
         if not self.completer.frozen and self.taken:
             model = self.completer.model
@@ -267,7 +272,6 @@ class Session:
             self.unsaved, self._dirty = None, False
             if self.taken:
                 self.tell.saved(self)
-        self._next_save = (self.total // self.save_every + 1) * self.save_every
 
 
 def text_of(line: Line) -> str:
