@@ -74,11 +74,21 @@ def outcome(path: Path) -> str:
             return "loaded"
         X = table()
         filled = model.set_output(transform="default").transform(X)[:, :4]
+        more = used(model, X)
     known = ~np.isnan(X) & (model.missing_values != X)
     assert (filled[known] == X[known]).all()
     gaps = getattr(model, "max_gap", None) is not None
     assert (np.isfinite(filled) | (gaps & np.isnan(filled))).all()
+    assert gaps or np.isfinite(more).all()
     return "loaded"
+
+
+def used(model: Any, X: np.ndarray) -> np.ndarray:
+    """What else a model is for: numbers that should be finite."""
+    if isinstance(model, hirank.OnlineKFMC):
+        return model.partial_fit_transform(np.vstack([X] * 4))
+    assert "fitted in" in str(model.summary())
+    return np.zeros(1) if model._confidence is None else np.stack(model.interval(X))
 
 
 def parts(data: bytes) -> dict[str, bytes]:

@@ -28,6 +28,8 @@ from hirank.streams.window import WindowStream
 LARGEST_COUNT = 2**53
 MOST_STAGES, MOST_ROUNDS = 100, 1000
 """Far more than any fit has: a model must not keep its user waiting for ever."""
+FARTHEST, STEEPEST = 1e150, 500.0
+"""Of points in scaled units, and of logarithms of scales: beyond, squares and powers overflow."""
 TINY = 1e-16
 """Part of its center that the spread of a feature exceeds: else it counts as constant."""
 
@@ -178,6 +180,8 @@ def _dictionary(rows: Dictionary | Fitted) -> str:
         return "it would take too many steps, or none"
     if v and not (r and rows.settings):
         return "it has no points or no stages"
+    if np.abs(rows.D).max(initial=0.0) > FARTHEST:
+        return "its points are too far off"
     if isinstance(rows, Fitted):
         return _about(rows.nonempty, rows.scaling, v)
     return _limits(rows.bounds, v)
@@ -243,13 +247,18 @@ def _drift(drift: Drift) -> str:
 def _scale(scale: Scale) -> str:
     if not (scale.floors > 0).all() or not (scale.limits[0] <= scale.limits[1]).all():
         return "its floors are not positive, or its limits in the wrong order"
-    return ""
+    with np.errstate(over="ignore", invalid="ignore"):
+        reach = np.abs(scale.slopes) @ np.abs(scale.limits - scale.centers).max(axis=0)
+        largest = scale.level + np.abs(scale.effects).max(initial=0.0) + reach
+    return "" if largest < STEEPEST else "it is too steep"
 
 
 def _calibration(calibration: Calibration) -> str:
     scores = calibration.scores
     if not len(scores) or scores[0] < 0 or (np.diff(scores) < 0).any():
         return "its scores are not sorted"
+    if scores[-1] > FARTHEST:
+        return "its scores are too large"
     return "" if 0 <= calibration.power <= 1 else "its power is not between 0 and 1"
 
 

@@ -25,7 +25,7 @@ if __name__ == "__main__":
     online.save(folder / f"online_{FORMAT}.hirank")
     rows = X[90:]
     np.savez(
-        folder / "expected.npz",
+        folder / f"expected_{FORMAT}.npz",
         X=rows,
         **{
             f"kfmc_{FORMAT}": kfmc.transform(frame[90:]).astype(np.float64),
