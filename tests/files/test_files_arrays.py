@@ -56,13 +56,20 @@ def test_npz_keeps_the_others(tmp_path):
 
 def test_keys(tmp_path):
     np.savez(tmp_path / "t.npz", A=HOLES, B=np.zeros((3, 3)))
-    with pytest.raises(FileError, match=r"several matrices.*A \(2, 3\), B \(3, 3\)"):
+    with pytest.raises(FileError, match=r"several arrays.*A \(2, 3\), B \(3, 3\)"):
         open_table(tmp_path / "t.npz")
     with pytest.raises(FileError, match='no variable "C"'):
         open_table(tmp_path / "t.npz", key="C")
     out = np.load(complete(tmp_path / "t.npz", key="A"))
     np.testing.assert_array_equal(out["A"], FILLED)
     np.testing.assert_array_equal(out["B"], np.zeros((3, 3)))
+
+
+def test_a_small_matrix_beside_a_larger_array_is_not_taken(tmp_path):
+    np.savez(tmp_path / "t.npz", K=np.eye(3), x=np.zeros((3, 10, 5)))
+    with pytest.raises(FileError, match=r"by its key: K \(3, 3\), x \(3, 10, 5\)"):
+        open_table(tmp_path / "t.npz")
+    assert len(open_table(tmp_path / "t.npz", key="K").names) == 3
 
 
 def test_mat_keeps_the_others(tmp_path):

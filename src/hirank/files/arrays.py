@@ -101,9 +101,11 @@ class MatrixFile(TableFile):
             usable = [name for name, a in variables.items() if not _problem(a)]
             # MATLAB keeps single numbers and vectors as matrices too; a table is wider than that.
             found = [name for name in usable if min(variables[name].shape) > 1] or usable
-            if len(found) != 1:
+            # Nor is it the small matrix beside a larger array of more dimensions.
+            largest = max((a.size for a in map(np.asarray, variables.values())), default=0)
+            if len(found) != 1 or variables[found[0]].size < largest:
                 raise FileError(
-                    f"{path}: {'several matrices' if found else 'no matrix'} of numbers; "
+                    f"{path}: {'several arrays' if found else 'no matrix'} of numbers; "
                     f"name the one to complete by its key: {shapes}"
                 )
             key = found[0]
