@@ -229,7 +229,10 @@ def test_a_crash_between_position_and_model_is_no_matter(tmp_path, monkeypatch):
     with pytest.raises(OSError, match="No space"):
         positions.save(place | {"rows": 21}, model)
     monkeypatch.undo()
+    left = tmp_path / "..model.hirank.next.0123abcd.tmp"
+    left.touch()
     again = Positions(path)
+    assert not left.exists()
     assert again.last()["rows"] == 1
     assert hirank.load(path).n_samples_seen_ == 50
     again.save(place | {"rows": 21}, model)

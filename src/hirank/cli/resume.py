@@ -11,6 +11,7 @@ import hashlib
 import json
 import os
 from contextlib import suppress
+from glob import escape
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +35,10 @@ class Positions:
         self.model, self.path = model, model.with_name(model.name + ".position")
         self._now = file_digest(model) if model.exists() else None
         self._saves = self._read()
+        # What a run left behind that was killed while it saved.
+        for left in model.parent.glob(f"..{escape(model.name)}.next.*.tmp"):
+            with suppress(OSError):
+                left.unlink()
 
     def _read(self) -> list[dict[str, Any]]:
         try:
