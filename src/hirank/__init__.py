@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from hirank.estimators import KFMC, OnlineKFMC, complete, load
 
-__all__ = ["KFMC", "OnlineKFMC", "__version__", "complete", "load"]
+__all__ = ["KFMC", "OnlineKFMC", "complete", "load"]
 
 
 def __getattr__(name: str) -> Any:
@@ -19,4 +19,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted({*globals(), *__all__, "__version__"})

@@ -11,7 +11,7 @@ import numpy as np
 from hirank.cli.applying import intervals_of, span_columns
 from hirank.cli.console import Told
 from hirank.cli.fit import learned_facts, write_page
-from hirank.cli.learning import estimator, filled_by, read
+from hirank.cli.learning import filled_by, prepared
 from hirank.cli.targets import check_targets
 from hirank.files import create
 
@@ -22,37 +22,20 @@ def run(
     output: str,
     report: Path | None,
     save: Path | None,
-    missing: list[str] | None,
-    ids: list[str] | None,
-    time: str | None,
-    max_time: float | None,
-    seed: int,
-    bounds: list[str] | None,
-    integers: str | None,
-    max_gap: int | None,
     interval: float | None,
     digits: int | None,
     force: bool,
     as_json: bool,
     quiet: bool,
-    **reading: Any,
+    **learning: Any,
 ) -> None:
     """Read, fill, write; then the model and the page, if asked for."""
     began = perf_counter()
     told = Told(as_json=as_json, quiet=quiet)
     check_targets(table, output, save, report, force=force)
-    given = read(table, told, missing=missing, ids=ids, time=time, **reading)
-    model = estimator(
-        given,
-        time=time,
-        max_time=max_time,
-        seed=seed,
-        bounds=bounds,
-        integers=integers,
-        max_gap=max_gap,
-    )
+    given, model = prepared(table, told, **learning)
     with create(output, given.file, force=force, digits=digits) as out:
-        filled = filled_by(model, given, told, max_time)
+        filled = filled_by(model, given, told)
         spans = None
         if interval is not None or report is not None:
             found = intervals_of(model, given.frame, interval or 0.9, told)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from hirank.cli.applying import Spans, intervals_of
 from hirank.cli.console import Told
-from hirank.cli.learning import Given, estimator, filled_by, read
+from hirank.cli.learning import Given, filled_by, prepared
 from hirank.cli.targets import check_targets
 
 if TYPE_CHECKING:
@@ -22,33 +22,16 @@ def run(
     table: str,
     model: Path,
     report: Path | None,
-    missing: list[str] | None,
-    ids: list[str] | None,
-    time: str | None,
-    max_time: float | None,
-    seed: int,
-    bounds: list[str] | None,
-    integers: str | None,
-    max_gap: int | None,
     force: bool,
     as_json: bool,
     quiet: bool,
-    **reading: Any,
+    **learning: Any,
 ) -> None:
     """Read, learn, save."""
     told = Told(as_json=as_json, quiet=quiet)
     check_targets(table, model, report, force=force)
-    given = read(table, told, missing=missing, ids=ids, time=time, **reading)
-    fitted = estimator(
-        given,
-        time=time,
-        max_time=max_time,
-        seed=seed,
-        bounds=bounds,
-        integers=integers,
-        max_gap=max_gap,
-    )
-    filled = filled_by(fitted, given, told, max_time)
+    given, fitted = prepared(table, told, **learning)
+    filled = filled_by(fitted, given, told)
     fitted.save(model)
     if report is not None:
         spans = intervals_of(fitted, given.frame, 0.9, told)

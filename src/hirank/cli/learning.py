@@ -83,8 +83,9 @@ def read(
     return Given(file, found, dates, time if dates is not None else None)
 
 
-def estimator(
-    given: Given,
+def prepared(
+    table: str,
+    told: Told,
     *,
     time: str | None,
     max_time: float | None,
@@ -92,32 +93,36 @@ def estimator(
     bounds: Sequence[str] | None,
     integers: str | None,
     max_gap: int | None,
-) -> KFMC:
-    """KFMC with what the options say, not yet fitted."""
-    from hirank import KFMC
-
+    **reading: Any,
+) -> tuple[Given, KFMC]:
+    """A table, and KFMC with what the options say, not yet fitted."""
     if max_gap is not None and time is None:
         raise Failure("--max-gap counts rows in order of time: give --time as well.", USAGE)
     if max_time is not None and not max_time > 0:
         raise Failure(f"--max-time is in seconds and must be above 0, not {max_time:g}.", USAGE)
+    given = read(table, told, time=time, **reading)
     whole: Any = {None: None, "auto": "auto", "all": True}.get(integers, False)
     if whole is False and integers is not None:
         whole = [_known(name.strip(), given, "--integers") for name in integers.split(",")]
-    order = "time" if time == ROWS and ROWS not in given.table.names else time
-    return KFMC(
-        order=order,
+    limits = _bounds(bounds, given)
+
+    from hirank import KFMC
+
+    model = KFMC(
+        order="time" if time == ROWS and ROWS not in given.table.names else time,
         max_time=max_time,
         random_state=seed,
-        bounds=_bounds(bounds, given),
+        bounds=limits,
         integers=whole,
         max_gap=max_gap,
         keep_empty_features=True,
     )
+    return given, model
 
 
-def filled_by(model: KFMC, given: Given, told: Told, max_time: float | None) -> NDArray[np.float64]:
+def filled_by(model: KFMC, given: Given, told: Told) -> NDArray[np.float64]:
     """Fit, and the columns to fill, n x v, completed; NaN where nothing could be said."""
-    with told.warnings(), told.fitting(max_time):
+    with told.warnings(), told.fitting(model.max_time):
         filled = np.asarray(model.fit_transform(given.frame), np.float64)
     return blanked(filled[:, : len(given.table.numeric)], model)
 
