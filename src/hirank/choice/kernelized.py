@@ -34,6 +34,8 @@ EXACT, FAR_BEHIND = 0.1, 3.0
 """The same on tables where the error of others is below this: there, late stages can gain much."""
 PERFECT = 1e-3
 """Error, in standard deviations, that nobody needs to improve on."""
+MODERATE = 240
+"""Points up to which a further walk is worth its time: with more, none gained from it."""
 
 
 @dataclass(frozen=True)
@@ -136,7 +138,8 @@ class Kernelized:
                 best = self._further(best)
         done = self._grown([*probes[:-1], best], most, rival)
         best = done[-1]
-        if best.first == 0 or record.late or not PERFECT < best.error < rival:
+        grown = best.first > 0 and best.recipe.n_components <= MODERATE
+        if not grown or record.late or not PERFECT < best.error < rival:
             return done
         with suppress(*FAILURES):
             again = self._again(best)

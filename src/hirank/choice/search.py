@@ -24,6 +24,7 @@ from hirank.choice.candidates import (
 from hirank.choice.folds import folds
 from hirank.choice.kernelized import (
     EXACT,
+    MODERATE,
     PERFECT,
     Kernelized,
     Member,
@@ -253,6 +254,8 @@ def _gain(
     """
     share = float(weights[-1]) if walks else 0.0
     if not share or bench.record.late or not PERFECT < walks[-1].error < EXACT:
+        return 1.0
+    if walks[-1].recipe.n_components > MODERATE:
         return 1.0
     rows, columns = np.nonzero(bench.folds[0])
     judged = np.zeros_like(bench.observed)
