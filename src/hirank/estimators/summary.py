@@ -75,10 +75,10 @@ def summarize(model: Any) -> Summary:
         "thin_samples": model._thin,
     }
     with np.errstate(divide="ignore", invalid="ignore"):
-        gain = max(
+        squared, absolute = (
             size(held_out.linear - truth) / size(held_out.fill - truth) for size in (_rms, _mean)
         )
-    facts["verdict"] = _verdict(facts["error"], gain)
+    facts["verdict"] = _verdict(facts["error"], squared, absolute)
     return Summary(facts)
 
 
@@ -112,11 +112,13 @@ def _remark(error: float) -> str:
     return "poorly recovered: hardly related to the other features" if error > POOR else ""
 
 
-def _verdict(error: float, gain: float) -> str:
-    """What the table is like, in a sentence. `gain` is the error of linear methods over the own.
+def _verdict(error: float, squared: float, absolute: float) -> str:
+    """What the table is like, in a sentence, by the error of linear methods over the own.
 
-    It is the larger one of squared and absolute errors: a few entries must not hide a gain.
+    Root mean square and mean absolute errors count, whichever gains more: a few entries must not
+    hide a gain.
     """
+    gain = max(squared, absolute)
     if error > POOR and not gain > MUCH:
         return (
             "Hidden entries are hardly recovered better than by column means: the features have "
@@ -129,7 +131,9 @@ def _verdict(error: float, gain: float) -> str:
             "A linear method does as well: the table is about low rank or linear, and nothing is "
             "gained by curved models."
         )
-    return f"Curved models pay: the best linear method has {gain:.2f} times the error."
+    kind = "error" if squared >= LEVEL else "mean absolute error"
+    shown = squared if squared >= LEVEL else absolute
+    return f"Curved models pay: the best linear method has {shown:.2f} times the {kind}."
 
 
 def _means(model: Any) -> NDArray[np.float64]:
