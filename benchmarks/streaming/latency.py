@@ -22,7 +22,7 @@ import numpy as np
 from hirank import OnlineKFMC
 from hirank.datasets import polynomial_stream, uniform_missing
 
-PROGRAM = "import typer; from hirank.cli.stream import stream; typer.run(stream)"
+PROGRAM = [sys.executable, "-m", "hirank", "stream"]
 
 
 def lines(n: int, columns: int, seed: int) -> tuple[np.ndarray, list[bytes]]:
@@ -36,7 +36,7 @@ def lines(n: int, columns: int, seed: int) -> tuple[np.ndarray, list[bytes]]:
 
 def measure(model: Path, rows: list[bytes], rate: float, *options: str) -> np.ndarray:
     """Seconds from row to answer, at so many rows a second."""
-    command = [sys.executable, "-c", PROGRAM, "-m", str(model), "-q", *options]
+    command = [*PROGRAM, "-m", str(model), "-q", *options]
     columns = rows[0].count(b",") + 1
     header = (",".join(f"c{j}" for j in range(columns)) + "\n").encode()
     sent, got = [], []

@@ -11,11 +11,7 @@ import numpy as np
 
 from hirank import OnlineKFMC
 
-PROGRAM = [
-    sys.executable,
-    "-c",
-    "import typer; from hirank.cli.stream import stream; typer.run(stream)",
-]
+PROGRAM = [sys.executable, "-m", "hirank", "stream"]
 OPTIONS = {
     "source": None,
     "output": "-",

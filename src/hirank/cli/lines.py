@@ -9,8 +9,11 @@ from collections.abc import Iterable, Sequence
 from json.decoder import scanstring  # type: ignore[attr-defined]
 from typing import Any, NamedTuple, Protocol
 
-NOTHING = frozenset({"", "nan", "null", "na", "n/a", "none"})
-"""What stands for a missing value, in any case."""
+import numpy as np
+
+from hirank.files.cells import Missing, is_number, number
+from hirank.files.text_output import as_text
+
 DELIMITERS = ",;\t|"
 _SPACE = re.compile(r"[ \t\r\n]*")
 _DECODER = json.JSONDecoder()
@@ -55,36 +58,25 @@ class Cells:
         self, missing: Iterable[str] = (), decimal: str = ".", digits: int | None = None
     ) -> None:
         self.decimal, self.digits = decimal, digits
-        words = {word.strip().lower() for word in missing}
-        self.words = NOTHING | words
-        numbers = (_float(word.replace(decimal, ".")) for word in words)
-        self.numbers = frozenset(number for number in numbers if number is not None)
+        self.missing = Missing(missing)
 
     def number(self, text: str) -> float:
         """What a cell says, NaN if it is missing; raises BadLine if it is no number."""
-        text = text.strip()
-        if text.lower() in self.words:
-            return math.nan
-        number = _float(text if self.decimal == "." else text.replace(self.decimal, "."))
-        if number is None:
-            comma = self.decimal == "." and _float(text.replace(",", ".")) is not None
+        value = number(text, self.missing, self.decimal)
+        if value is None:
+            comma = self.decimal == "." and is_number(text.replace(",", "."))
             raise BadLine(f"{_short(text)} is not a number" + (" (--decimal ,?)" if comma else ""))
-        return self.checked(number, text)
+        return value
 
-    def checked(self, number: float, text: str) -> float:
-        if not math.isfinite(number):
+    def checked(self, value: float, text: str) -> float:
+        """A number that stands there as `text`; NaN if it stands for a missing value."""
+        if not math.isfinite(value):
             raise BadLine(f"{_short(text)} is not finite")
-        return math.nan if number in self.numbers else number
+        return math.nan if value in self.missing.values else value
 
-    def text(self, number: float) -> str:
+    def text(self, value: float) -> str:
         """A fill as it is written."""
-        if self.digits is not None:
-            text = f"{number:.{self.digits}g}"
-        elif number.is_integer() and abs(number) < 1e9:
-            text = str(int(number))
-        else:
-            text = _single(number)
-        return text if self.decimal == "." else text.replace(".", self.decimal)
+        return as_text(np.array([value]), self.digits, self.decimal)[0]
 
 
 class Delimited:
@@ -137,7 +129,7 @@ class JsonLines:
     >>> row.numbers
     [nan, 1.5, nan]
     >>> layout.render(row, [0.5, 1.5, 3.0])
-    '{"id": "x", "b": 1.50, "a": 0.5, "c": 3}'
+    '{"id": "x", "b": 1.50, "a": 0.5, "c": 3.0}'
     """
 
     def __init__(self, wanted: Sequence[str], cells: Cells) -> None:
@@ -165,7 +157,7 @@ class JsonLines:
         """What a value says that stands there as `text`."""
         if value is None:
             return math.nan
-        if isinstance(value, str) and value.strip().lower() in self.cells.words:
+        if isinstance(value, str) and self.cells.missing.word(value):
             return math.nan
         if isinstance(value, bool) or not isinstance(value, int | float):
             raise BadLine(f"{_short(text)} is not a number")
@@ -281,22 +273,6 @@ def _skip(line: str, at: int) -> int:
     match = _SPACE.match(line, at)
     assert match is not None
     return match.end()
-
-
-def _float(text: str) -> float | None:
-    try:
-        return None if "_" in text else float(text)
-    except ValueError:
-        return None
-
-
-def _single(number: float) -> str:
-    import numpy as np  # has been imported long since when there is something to write
-
-    with np.errstate(over="ignore"):
-        single = np.float32(number)
-    fits = np.isfinite(single) and (single or not number)
-    return str(single) if fits else repr(float(number))
 
 
 def _short(text: str) -> str:
