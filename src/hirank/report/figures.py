@@ -97,7 +97,7 @@ def pattern(blocks: Floats, names: Sequence[str], labels: tuple[str, str]) -> st
             x = left + (j + 0.5) * wide / len(names) + 4
             parts.append(
                 f'<text class="end" transform="translate({x:.1f} {tall + 20}) rotate(-55)">'
-                f"{escape(short(name))}</text>"
+                f"{escape(short(name, 14))}</text>"
             )
     else:
         x, y = left + wide / 2, tall + 24
