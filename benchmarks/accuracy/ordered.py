@@ -34,15 +34,17 @@ def mocap() -> np.ndarray:
     return (table - table.mean(axis=0)) / table.std(axis=0)
 
 
-def rows(patterns: list[str], rates: list[float], every: int, seed: int) -> Iterator[dict]:
+def rows(
+    patterns: list[str], rates: list[float], every: int, seed: int, max_time: float | None
+) -> Iterator[dict]:
     truth = mocap()[::every]
     for pattern, rate in itertools.product(patterns, rates):
         observed = PATTERNS[pattern](truth.shape, rate, random_state=seed)
         holes = np.where(observed, truth, np.nan)
         methods = {
             "linear": lambda X=holes, o=observed: interpolate(X, o),
-            "KFMC": KFMC(random_state=seed).fit_transform,
-            "ordered": KFMC(order="time", random_state=seed).fit_transform,
+            "KFMC": KFMC(random_state=seed, max_time=max_time).fit_transform,
+            "ordered": KFMC(order="time", random_state=seed, max_time=max_time).fit_transform,
         }
         row: dict = {"pattern": pattern, "missing": rate}
         for name, method in methods.items():
@@ -61,5 +63,6 @@ if __name__ == "__main__":
     parser.add_argument("--rates", nargs="+", type=float, default=[0.3, 0.5, 0.7])
     parser.add_argument("--every", type=int, default=1, help="keep only so few frames: quicker")
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--max-time", type=float, help="seconds for each search; none by default")
     known, rest = parser.parse_known_args()
-    report(rows(known.patterns, known.rates, known.every, known.seed), rest)
+    report(rows(known.patterns, known.rates, known.every, known.seed, known.max_time), rest)
