@@ -45,7 +45,7 @@ def run(
     if save is not None:
         model.save(save)
     if report is not None:
-        write_page(report, model, given, filled, spans, told)
+        write_page(report, model, given, filled, spans, told, interval or 0.9)
     n_filled = int((np.isnan(given.table.numbers) & ~np.isnan(filled)).sum())
     facts = {
         **learned_facts(model, given),
