@@ -183,6 +183,7 @@ def test_full_disk(hirank, curved):
         (("--time", "zz"), "zz"),
         (("--max-gap", "3"), "--time"),
         (("--max-time", "-1"), "seconds"),
+        (("--interval", "2"), "probability"),
     ],
 )
 def test_wrong_options(hirank, curved, tmp_path, options, word):

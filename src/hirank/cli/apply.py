@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from hirank.cli.applying import intervals_of, span_columns
+from hirank.cli.applying import BlankRows, check_interval, intervals_of, span_columns
 from hirank.cli.console import Told
 from hirank.cli.dates import seconds_of
 from hirank.cli.errors import Failure
@@ -39,11 +39,13 @@ def run(
 
     began = perf_counter()
     told = Told(as_json=as_json, quiet=quiet)
-    check_targets(table, output, force=force)
+    check_interval(interval)
+    check_targets(table, table=output, keep=(model,), force=force)
     fitted = hirank.load(model)
     names, time = _features(fitted), _time_column(fitted)
     wanted = None if names is None else [name for name in names if name != time]
     file = open_table(table, missing=tuple(missing or ()), numeric=wanted, **reading)
+    blank = BlankRows(told)
     counts = {"rows": 0, "missing": 0, "filled": 0}
     ordered = getattr(fitted, "order", None) is not None
     if ordered:
@@ -51,10 +53,12 @@ def run(
     pieces: Iterator[Table] = iter([file.read()]) if ordered else file.chunks(rows)
     with create(output, file, force=force, digits=digits) as out, told.rows(None) as advance:
         for piece in pieces:
+            check_interval(interval, piece)
             X = _matched(piece, names, time, file, model)
             frame = X if names is None else pa.table(dict(zip(names, X.T, strict=True)))
             with told.warnings():
                 filled = _transformed(fitted, frame, X.shape)
+            blank.see(piece, X)
             order = _order(piece, names, X.shape[1])
             extra: dict[str, NDArray[np.float64]] = {}
             if interval is not None:
@@ -68,6 +72,7 @@ def run(
             counts["missing"] += int(holes.sum())
             counts["filled"] += int((holes & ~np.isnan(filled[:, order])).sum())
             advance(len(piece))
+    blank.tell()
     seconds = perf_counter() - began
     facts = {**counts, "seconds": seconds, "rows_per_second": counts["rows"] / seconds}
     told.result(
