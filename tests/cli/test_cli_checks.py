@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+from hirank import OnlineKFMC
 from hirank.cli.app import app
 from hirank.cli.applying import BlankRows
 from hirank.cli.console import Told
@@ -93,3 +94,19 @@ def test_warnings_speak_of_options():
     with told.warnings():
         warnings.warn("order='day': 1 rows have no time. Or give order='time'.", stacklevel=1)
     assert told.notes == ["--time day: 1 rows have no time. Or give --time rows."]
+
+
+def test_apply_with_models_of_streams(table, tmp_path):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 1)) * [1, 2, 3] + rng.normal(size=(60, 3)) / 4
+    model, young = OnlineKFMC(n_start=50, random_state=0), OnlineKFMC(random_state=0)
+    for one, name in ((model, "m.hirank"), (young, "young.hirank")):
+        one.partial_fit(X).save(tmp_path / name)
+    target = ("-o", tmp_path / "f.csv")
+    done = run("apply", table, "-m", tmp_path / "m.hirank", *target, "--interval", "0.9")
+    assert done.exit_code == 3
+    assert "leave out --interval" in done.output
+    done = run("apply", table, "-m", tmp_path / "young.hirank", *target)
+    assert done.exit_code == 3
+    assert "too few rows" in done.output
+    assert not (tmp_path / "f.csv").exists()

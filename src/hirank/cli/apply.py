@@ -42,6 +42,7 @@ def run(
     check_interval(interval)
     check_targets(table, table=output, keep=(model,), force=force)
     fitted = hirank.load(model)
+    _check_model(fitted, model, interval)
     names, time = _features(fitted), _time_column(fitted)
     wanted = None if names is None else [name for name in names if name != time]
     file = open_table(table, missing=tuple(missing or ()), numeric=wanted, **reading)
@@ -81,6 +82,17 @@ def run(
         f"({seconds:.1f} s, {facts['rows_per_second']:.0f} rows a second): {output}",
         to_error=output == "-",
     )
+
+
+def _check_model(fitted: Any, path: Path, interval: float | None) -> None:
+    """Models of hirank stream may not have started, and have no intervals."""
+    started = getattr(fitted, "__sklearn_is_fitted__", None)
+    if started is not None and not started():
+        raise Failure(f"{path} has seen too few rows so far: let hirank stream learn from more.")
+    if interval is not None and not hasattr(fitted, "interval"):
+        raise Failure(
+            f"{path} is a model of hirank stream, without intervals: leave out --interval."
+        )
 
 
 def _features(model: Any) -> list[str] | None:
