@@ -10,6 +10,7 @@ from hirank import OnlineKFMC
 from hirank.cli.app import app
 from hirank.cli.applying import BlankRows
 from hirank.cli.console import Told
+from hirank.cli.dates import times_of
 from hirank.cli.errors import Failure
 from hirank.cli.targets import check_targets
 from hirank.files import open_table
@@ -110,3 +111,8 @@ def test_apply_with_models_of_streams(table, tmp_path):
     assert done.exit_code == 3
     assert "too few rows" in done.output
     assert not (tmp_path / "f.csv").exists()
+
+
+def test_times_may_be_numbers_in_a_column_of_text():
+    assert times_of(["1000", "1002.5"], "id").tolist() == [1000, 1002.5]
+    assert np.diff(times_of(["2024-01-01", "2024-01-02"], "day")).tolist() == [86400]

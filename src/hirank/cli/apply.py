@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from hirank.cli.applying import BlankRows, check_interval, intervals_of, span_columns
 from hirank.cli.console import Told
-from hirank.cli.dates import seconds_of
+from hirank.cli.dates import times_of
 from hirank.cli.errors import Failure
 from hirank.cli.learning import blanked
 from hirank.cli.targets import check_targets
@@ -121,15 +121,8 @@ def _matched(
         )
     columns = dict(zip(table.numeric, table.numbers.T, strict=True))
     if time is not None and time not in columns:
-        columns[time] = _times(table.column(time), time)
+        columns[time] = times_of(table.column(time), time)
     return np.column_stack([columns[name] for name in names])
-
-
-def _times(cells: Sequence[Any], name: str) -> NDArray[np.float64]:
-    try:
-        return np.array([float(cell) for cell in cells])
-    except (TypeError, ValueError):
-        return seconds_of(cells, name)
 
 
 def _transformed(model: Any, frame: Any, shape: tuple[int, int]) -> NDArray[np.float64]:

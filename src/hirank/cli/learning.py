@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from hirank.cli.applying import BlankRows
 from hirank.cli.console import Told
-from hirank.cli.dates import seconds_of
+from hirank.cli.dates import times_of
 from hirank.cli.errors import NOTHING_FILLED, USAGE, Failure
 from hirank.files import Table, TableFile, open_table
 
@@ -80,7 +80,7 @@ def read(
     _tell_columns(found, told, apart, time)
     dates = None
     if time is not None and time in found.text:
-        dates = seconds_of(found.column(time), time)
+        dates = times_of(found.column(time), time)
     return Given(file, found, dates, time if dates is not None else None)
 
 
