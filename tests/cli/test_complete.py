@@ -90,11 +90,16 @@ def test_rows_in_order_of_dates(hirank, tmp_path):
         "when",
         "--save",
         "m.hirank",
+        "--report",
+        "page.html",
+        "--interval",
+        "0.8",
         *QUICK,
         cwd=tmp_path,
     )
     assert done.returncode == 0, done.stderr
-    filled = np.array([[float(x) for x in row[1:]] for row in cells(tmp_path / "f.csv")[1:]])
+    assert "asked for 80" in (tmp_path / "page.html").read_text(encoding="utf-8")
+    filled = np.array([[float(x) for x in row[1:4]] for row in cells(tmp_path / "f.csv")[1:]])
     assert np.abs(filled - table)[np.isnan(holes)].max() < 0.3
     again = hirank("apply", "log.csv", "-m", "m.hirank", "-o", "g.csv", cwd=tmp_path)
     assert again.returncode == 0, again.stderr
@@ -178,6 +183,7 @@ def test_full_disk(hirank, curved):
         (("--time", "zz"), "zz"),
         (("--max-gap", "3"), "--time"),
         (("--max-time", "-1"), "seconds"),
+        (("--interval", "2"), "probability"),
     ],
 )
 def test_wrong_options(hirank, curved, tmp_path, options, word):

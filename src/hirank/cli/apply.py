@@ -11,9 +11,9 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from hirank.cli.applying import intervals_of, span_columns
+from hirank.cli.applying import BlankRows, check_interval, intervals_of, span_columns
 from hirank.cli.console import Told
-from hirank.cli.dates import seconds_of
+from hirank.cli.dates import times_of
 from hirank.cli.errors import Failure
 from hirank.cli.learning import blanked
 from hirank.cli.targets import check_targets
@@ -39,11 +39,14 @@ def run(
 
     began = perf_counter()
     told = Told(as_json=as_json, quiet=quiet)
-    check_targets(table, output, force=force)
+    check_interval(interval)
+    check_targets(table, table=output, keep=(model,), force=force)
     fitted = hirank.load(model)
+    _check_model(fitted, model, interval)
     names, time = _features(fitted), _time_column(fitted)
     wanted = None if names is None else [name for name in names if name != time]
     file = open_table(table, missing=tuple(missing or ()), numeric=wanted, **reading)
+    blank = BlankRows(told)
     counts = {"rows": 0, "missing": 0, "filled": 0}
     ordered = getattr(fitted, "order", None) is not None
     if ordered:
@@ -51,10 +54,12 @@ def run(
     pieces: Iterator[Table] = iter([file.read()]) if ordered else file.chunks(rows)
     with create(output, file, force=force, digits=digits) as out, told.rows(None) as advance:
         for piece in pieces:
+            check_interval(interval, piece)
             X = _matched(piece, names, time, file, model)
             frame = X if names is None else pa.table(dict(zip(names, X.T, strict=True)))
             with told.warnings():
                 filled = _transformed(fitted, frame, X.shape)
+            blank.see(piece, X)
             order = _order(piece, names, X.shape[1])
             extra: dict[str, NDArray[np.float64]] = {}
             if interval is not None:
@@ -68,6 +73,7 @@ def run(
             counts["missing"] += int(holes.sum())
             counts["filled"] += int((holes & ~np.isnan(filled[:, order])).sum())
             advance(len(piece))
+    blank.tell()
     seconds = perf_counter() - began
     facts = {**counts, "seconds": seconds, "rows_per_second": counts["rows"] / seconds}
     told.result(
@@ -76,6 +82,17 @@ def run(
         f"({seconds:.1f} s, {facts['rows_per_second']:.0f} rows a second): {output}",
         to_error=output == "-",
     )
+
+
+def _check_model(fitted: Any, path: Path, interval: float | None) -> None:
+    """Models of hirank stream may not have started, and have no intervals."""
+    started = getattr(fitted, "__sklearn_is_fitted__", None)
+    if started is not None and not started():
+        raise Failure(f"{path} has seen too few rows so far: let hirank stream learn from more.")
+    if interval is not None and not hasattr(fitted, "interval"):
+        raise Failure(
+            f"{path} is a model of hirank stream, without intervals: leave out --interval."
+        )
 
 
 def _features(model: Any) -> list[str] | None:
@@ -104,15 +121,8 @@ def _matched(
         )
     columns = dict(zip(table.numeric, table.numbers.T, strict=True))
     if time is not None and time not in columns:
-        columns[time] = _times(table.column(time), time)
+        columns[time] = times_of(table.column(time), time)
     return np.column_stack([columns[name] for name in names])
-
-
-def _times(cells: Sequence[Any], name: str) -> NDArray[np.float64]:
-    try:
-        return np.array([float(cell) for cell in cells])
-    except (TypeError, ValueError):
-        return seconds_of(cells, name)
 
 
 def _transformed(model: Any, frame: Any, shape: tuple[int, int]) -> NDArray[np.float64]:

@@ -31,10 +31,46 @@ class Spans(NamedTuple):
         return Spans(np.fmin(self.lower[:, :v], filled), np.fmax(self.upper[:, :v], filled))
 
 
-def intervals_of(model: KFMC, frame: Any, coverage: float, told: Told) -> Spans | None:
-    """Intervals for a table, for all its columns; None, with a note, if the model has none."""
+class BlankRows:
+    """Rows that a model, by its warning, could only give column means: told once, by line."""
+
+    def __init__(self, told: Told) -> None:
+        self.told, self.n, self.lines = told, 0, list[int]()
+
+    def see(self, table: Table, X: NDArray[np.float64]) -> None:
+        """After a model has completed X, n x m, the rows of `table`."""
+        if self.told.blank:
+            rows = np.flatnonzero(np.isnan(X).all(axis=1))
+            self.n += len(rows)
+            self.lines += [table.line(int(i)) for i in rows[: 5 - len(self.lines)]]
+        self.told.blank = False
+
+    def tell(self) -> None:
+        if self.n:
+            lines = ", ".join(map(str, self.lines)) + (", ..." if self.n > len(self.lines) else "")
+            self.told.note(
+                f"{self.n} row(s) have no value at all and got column means: line {lines}."
+            )
+
+
+def check_interval(coverage: float | None, table: Table | None = None) -> None:
+    """Raise, before the work begins, if there can be no intervals or no columns for them."""
+    if coverage is None:
+        return
     if not 0 < coverage < 1:
         raise Failure(f"--interval is a probability, e.g. 0.9, not {coverage:g}.", USAGE)
+    if table is not None:
+        ends = [f"{name} {end}" for name in table.numeric for end in ("lower", "upper")]
+        taken = [repr(name) for name in ends if name in table.names]
+        if taken:
+            raise Failure(
+                f"--interval would add columns that are there already: {', '.join(taken)}. Rename "
+                "them, or leave out --interval."
+            )
+
+
+def intervals_of(model: KFMC, frame: Any, coverage: float, told: Told) -> Spans | None:
+    """Intervals for a table, for all its columns; None, with a note, if the model has none."""
     n, v = frame.shape
     try:
         with told.warnings():

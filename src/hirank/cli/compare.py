@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hirank.cli.console import Told
-from hirank.cli.errors import Failure
+from hirank.cli.errors import USAGE, Failure
 from hirank.cli.learning import Given, read
 from hirank.cli.targets import check_targets
 
@@ -37,6 +37,8 @@ def run(
     """Hide, fill by each method, and tell how far each was off."""
     told = Told(as_json=as_json, quiet=quiet)
     check_targets(table, plot, force=force)
+    if plot is not None:
+        _check_plot(plot)
     given = read(table, told, missing=missing, ids=ids, **reading)
     X, hidden = _hide(given, hide, seed)
     results: list[dict[str, Any]] = []
@@ -116,6 +118,15 @@ def _words(facts: dict[str, Any]) -> str:
         else:
             lines.append(f"{row['method']:<22}{row['error']:8.3f}{row['seconds']:10.1f}")
     return "\n".join([*lines, *(["", f"Plot: {facts['plot']}"] if facts["plot"] else [])])
+
+
+def _check_plot(path: Path) -> None:
+    """Whether it can be drawn, asked before the work begins."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+
+    kind = path.suffix.lower().removeprefix(".")
+    if kind and kind not in FigureCanvasAgg.get_supported_filetypes():
+        raise Failure(f"--plot {path}: no such kind of picture; use .png, .svg or .pdf.", USAGE)
 
 
 def _draw(results: list[dict[str, Any]], path: Path, title: str) -> None:

@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from hirank.cli.applying import intervals_of, span_columns
+from hirank.cli.applying import Spans, check_interval, intervals_of, span_columns
 from hirank.cli.console import Told
 from hirank.cli.fit import learned_facts, write_page
-from hirank.cli.learning import filled_by, prepared
+from hirank.cli.learning import Given, filled_by, prepared
 from hirank.cli.targets import check_targets
-from hirank.files import create
+from hirank.files import Writer, create
 
 
 def run(
@@ -32,8 +32,18 @@ def run(
     """Read, fill, write; then the model and the page, if asked for."""
     began = perf_counter()
     told = Told(as_json=as_json, quiet=quiet)
-    check_targets(table, output, save, report, force=force)
+    check_interval(interval)
+    check_targets(table, save, report, table=output, force=force)
     given, model = prepared(table, told, **learning)
+    check_interval(interval, given.table)
+    if not given.n_missing:
+        told.note("No cell is missing: there is nothing to fill.")
+    if not given.n_missing and save is None and report is None:
+        with create(output, given.file, force=force, digits=digits) as out:
+            facts = _copy(given, out, spans=interval is not None)
+        facts |= {"seconds": perf_counter() - began, "output": output}
+        told.result(facts, f"The table was copied: {output}", to_error=output == "-")
+        return
     with create(output, given.file, force=force, digits=digits) as out:
         filled = filled_by(model, given, told)
         spans = None
@@ -45,7 +55,7 @@ def run(
     if save is not None:
         model.save(save)
     if report is not None:
-        write_page(report, model, given, filled, spans, told)
+        write_page(report, model, given, filled, spans, told, interval or 0.9)
     n_filled = int((np.isnan(given.table.numbers) & ~np.isnan(filled)).sum())
     facts = {
         **learned_facts(model, given),
@@ -57,6 +67,17 @@ def run(
         "model": save,
     }
     told.result(facts, _words(facts, model), to_error=output == "-")
+
+
+def _copy(given: Given, out: Writer, *, spans: bool) -> dict[str, Any]:
+    """Write a table that has no holes; no model is needed for that."""
+    whole = given.table.numbers
+    nowhere = np.full(whole.shape, np.nan)
+    out.write(
+        given.table, whole, span_columns(given.table, Spans(nowhere, nowhere) if spans else None)
+    )
+    shape = {"rows": len(given.table), "columns": whole.shape[1]}
+    return {**shape, "missing": 0, "filled": 0, "left_empty": 0, "report": None, "model": None}
 
 
 def _words(facts: dict[str, Any], model: Any) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 import warnings
 from collections.abc import Callable, Iterator
@@ -12,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from hirank.solvers.record import News
 
+BLANK = "no observed entry to go by"
+"""Part of the warning about rows without any value; its row numbers are none of a file."""
 PHASES = (
     ("tried column means", 0.02),
     ("tried linear", 0.05),
@@ -30,6 +33,7 @@ class Told:
     def __init__(self, *, as_json: bool = False, quiet: bool = False) -> None:
         self.as_json, self.quiet = as_json, quiet
         self.notes: list[str] = []
+        self.blank = False  # whether a model had nothing to go by in some rows
 
     @property
     def live(self) -> bool:
@@ -62,8 +66,10 @@ class Told:
             def show(
                 message: Warning | str, category: type[Warning], *rest: Any, **more: Any
             ) -> None:
-                if issubclass(category, UserWarning):
-                    self.note(str(message))
+                if BLANK in str(message):
+                    self.blank = True  # said better by who knows the lines of the file
+                elif issubclass(category, UserWarning):
+                    self.note(_in_options(str(message)))
 
             warnings.showwarning = show
             yield
@@ -122,6 +128,12 @@ def _bar(total: int | None) -> Iterator[Callable[[int], None]]:
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task("rows", total=total)
         yield lambda rows: bar.advance(task, rows)
+
+
+def _in_options(sentence: str) -> str:
+    """A warning for Python users, for those of the command line."""
+    sentence = sentence.replace("give order='time'", "give --time rows")
+    return re.sub(r"^order=(['\"])(.*?)\1:", r"--time \2:", sentence)
 
 
 def _status(news: News, best: float, max_time: float | None) -> str:

@@ -15,6 +15,14 @@ DAYS = ("%d/%m/%Y", "%m/%d/%Y", "%d.%m.%Y", "%Y/%m/%d", "%d-%m-%Y", "%m-%d-%Y")
 CLOCKS = ("", " %H:%M", " %H:%M:%S", " %H.%M.%S", " %I:%M %p", " %I:%M:%S %p")
 
 
+def times_of(cells: Sequence[Any], name: str) -> NDArray[np.float64]:
+    """Numbers as they are (a column of times may be one of ids too), dates as seconds, n."""
+    try:
+        return np.array([float(cell) for cell in cells])
+    except (TypeError, ValueError):
+        return seconds_of(cells, name)
+
+
 def seconds_of(cells: Sequence[Any], name: str) -> NDArray[np.float64]:
     """Times as seconds, n, from date objects, ISO dates, or dates like 31/12/2024 18:00.
 

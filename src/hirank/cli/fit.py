@@ -36,7 +36,7 @@ def run(
     if report is not None:
         spans = intervals_of(fitted, given.frame, 0.9, told)
         around = None if spans is None else spans.around(filled)
-        write_page(report, fitted, given, filled, around, told)
+        write_page(report, fitted, given, filled, around, told, 0.9)
     facts = {**learned_facts(fitted, given), "model": model, "report": report}
     lines = [str(fitted.summary()), "", f"Model: {model}"]
     told.result(facts, "\n".join([*lines, *([f"Report: {report}"] if report else [])]))
@@ -59,17 +59,27 @@ def write_page(
     filled: NDArray[np.float64],
     spans: Spans | None,
     told: Told,
+    coverage: float,
 ) -> None:
-    """The report."""
+    """The report, on all that the model saw: times read from dates are a column of it."""
     from hirank.report import write_report
 
+    frame = given.frame
+    rest = frame.shape[1] - filled.shape[1]
+    X = np.column_stack([column.to_numpy() for column in frame.columns])
+
+    def wide(end: NDArray[np.float64]) -> NDArray[np.float64]:
+        return np.hstack([end, np.full((len(end), rest), np.nan)])
+
+    source = str(given.file.path)
     write_report(
         path,
         model,
-        given.table.numbers,
-        filled,
-        names=list(given.table.numeric),
-        title=Path(given.file.path).name,
-        interval=None if spans is None else (spans.lower, spans.upper),
+        X,
+        np.hstack([filled, X[:, X.shape[1] - rest :]]),
+        names=frame.column_names,
+        title="standard input" if source == "-" else Path(source).name,
+        interval=None if spans is None else (wide(spans.lower), wide(spans.upper)),
+        coverage=coverage,
         notes=told.notes,
     )

@@ -10,8 +10,9 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from hirank.cli.applying import BlankRows
 from hirank.cli.console import Told
-from hirank.cli.dates import seconds_of
+from hirank.cli.dates import times_of
 from hirank.cli.errors import NOTHING_FILLED, USAGE, Failure
 from hirank.files import Table, TableFile, open_table
 
@@ -79,7 +80,7 @@ def read(
     _tell_columns(found, told, apart, time)
     dates = None
     if time is not None and time in found.text:
-        dates = seconds_of(found.column(time), time)
+        dates = times_of(found.column(time), time)
     return Given(file, found, dates, time if dates is not None else None)
 
 
@@ -105,6 +106,12 @@ def prepared(
     if whole is False and integers is not None:
         whole = [_known(name.strip(), given, "--integers") for name in integers.split(",")]
     limits = _bounds(bounds, given)
+    if time == ROWS and ROWS not in given.table.names and "time" in given.table.numeric:
+        raise Failure(
+            "The table has a column 'time': give --time time to go by it, or --id time as well to "
+            "take rows as evenly spaced.",
+            USAGE,
+        )
 
     from hirank import KFMC
 
@@ -124,6 +131,9 @@ def filled_by(model: KFMC, given: Given, told: Told) -> NDArray[np.float64]:
     """Fit, and the columns to fill, n x v, completed; NaN where nothing could be said."""
     with told.warnings(), told.fitting(model.max_time):
         filled = np.asarray(model.fit_transform(given.frame), np.float64)
+    blank = BlankRows(told)
+    blank.see(given.table, given.table.numbers)
+    blank.tell()
     return blanked(filled[:, : len(given.table.numeric)], model)
 
 
@@ -175,7 +185,7 @@ def _tell_columns(table: Table, told: Told, apart: Sequence[str], time: str | No
 def _hint(table: Table) -> str:
     """Which cells keep a column from being numeric."""
     words = [
-        f"{name!r} has {_listed(cell for _, cell in cells)} (line {cells[0][0]})"
+        f"{name!r} has {_listed(dict.fromkeys(cell for _, cell in cells))} (line {cells[0][0]})"
         for name, cells in table.almost.items()
     ]
     if not words:

@@ -88,7 +88,12 @@ MaxTime = Annotated[
 ]
 Seed = Annotated[
     int,
-    typer.Option(help="The same seed gives the same result.", rich_help_panel=MODEL),
+    typer.Option(
+        min=0,
+        max=2**32 - 1,
+        help="The same seed gives the same result, unless --max-time ends the search.",
+        rich_help_panel=MODEL,
+    ),
 ]
 Bounds = Annotated[
     list[str] | None,
@@ -111,7 +116,7 @@ Integers = Annotated[
 MaxGap = Annotated[
     int | None,
     typer.Option(
-        metavar="ROWS", help="Leave longer gaps empty; needs --time.", rich_help_panel=MODEL
+        min=1, metavar="ROWS", help="Leave longer gaps empty; needs --time.", rich_help_panel=MODEL
     ),
 ]
 Interval = Annotated[
@@ -126,7 +131,9 @@ Interval = Annotated[
 ]
 Digits = Annotated[
     int | None,
-    typer.Option(help="Significant digits of fills in text files.", rich_help_panel=OUTPUT),
+    typer.Option(
+        min=1, max=17, help="Significant digits of fills in text files.", rich_help_panel=OUTPUT
+    ),
 ]
 Force = Annotated[
     bool, typer.Option("--force", help="Overwrite what is there.", rich_help_panel=OUTPUT)

@@ -7,10 +7,23 @@ from pathlib import Path
 from hirank.cli.errors import CANNOT_WRITE, Failure
 
 
-def check_targets(source: str, *targets: str | Path | None, force: bool) -> None:
-    """Raise if an output exists, is the input, is named twice, or lies in no folder."""
+def check_targets(
+    source: str,
+    *targets: str | Path | None,
+    force: bool,
+    table: str | Path | None = None,
+    keep: tuple[str | Path, ...] = (),
+) -> None:
+    """Raise if an output exists, is the input, is named twice, or lies in no folder.
+
+    With `force`, only `table`, the filled table, may take the place of the input; nothing may take
+    that of the files in `keep`.
+    """
+    spared = [Path(path).resolve() for path in keep]
+    if source != "-":
+        spared.append(Path(source).resolve())
     seen: list[Path] = []
-    for target in targets:
+    for target in (table, *targets):
         if target is None or str(target) == "-":
             continue
         path = Path(target).resolve()
@@ -21,8 +34,12 @@ def check_targets(source: str, *targets: str | Path | None, force: bool) -> None
             raise Failure(f"{target} is a folder: add a file name.", CANNOT_WRITE)
         if not path.parent.is_dir():
             raise Failure(f"There is no folder {path.parent}: create it first.", CANNOT_WRITE)
+        if path in spared and path.exists():
+            if target is not table or path in spared[: len(keep)]:
+                raise Failure(
+                    f"{target} would overwrite an input: give another name.", CANNOT_WRITE
+                )
+            if not force:
+                raise Failure(f"{target} is the input itself: --force overwrites it.", CANNOT_WRITE)
         if path.exists() and not force:
-            what = (
-                "the input itself" if source != "-" and path == Path(source).resolve() else "there"
-            )
-            raise Failure(f"{target} is {what}: --force overwrites it.", CANNOT_WRITE)
+            raise Failure(f"{target} is there: --force overwrites it.", CANNOT_WRITE)
