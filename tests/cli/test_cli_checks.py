@@ -12,6 +12,7 @@ from hirank.cli.applying import BlankRows
 from hirank.cli.console import Told
 from hirank.cli.dates import times_of
 from hirank.cli.errors import Failure
+from hirank.cli.learning import markers_of, read
 from hirank.cli.targets import check_targets
 from hirank.files import open_table
 
@@ -116,3 +117,34 @@ def test_apply_with_models_of_streams(table, tmp_path):
 def test_times_may_be_numbers_in_a_column_of_text():
     assert times_of(["1000", "1002.5"], "id").tolist() == [1000, 1002.5]
     assert np.diff(times_of(["2024-01-01", "2024-01-02"], "day")).tolist() == [86400]
+
+
+def test_values_far_from_all_others_are_told(tmp_path):
+    rng = np.random.default_rng(0)
+    rows = [
+        f"{-200 if i % 9 == 0 else x:.2f},{y:.2f}"
+        for i, (x, y) in enumerate(rng.normal(size=(60, 2)))
+    ]
+    (tmp_path / "t.csv").write_text("\n".join(["a,b", *rows]))
+    told = Told(quiet=True)
+    read(str(tmp_path / "t.csv"), told, missing=None, ids=None)
+    assert "-200 in 7 cells of 'a'" in told.notes[0]
+    assert "'b'" not in told.notes[0]
+    silent = Told(quiet=True)
+    read(str(tmp_path / "t.csv"), silent, missing=["-200"], ids=None)
+    assert not silent.notes
+
+
+def test_what_stood_for_missing_is_kept_with_the_model(tmp_path):
+    rng = np.random.default_rng(0)
+    size = rng.normal(size=40)
+    rows = [f"{-200 if i % 6 == 0 else x:.3f},{2 * x:.3f},{3 * x:.3f}" for i, x in enumerate(size)]
+    (tmp_path / "t.csv").write_text("\n".join(["a,b,c", *rows]) + "\n")
+    model = tmp_path / "m.hirank"
+    done = run("fit", tmp_path / "t.csv", "-m", model, "--missing", "-200", "--max-time", "1")
+    assert done.exit_code == 0, done.output
+    assert markers_of(model) == ["-200"]
+    done = run("apply", tmp_path / "t.csv", "-m", model, "-o", tmp_path / "f.csv")
+    assert done.exit_code == 0, done.output
+    assert "-200" in done.output
+    assert "-200" not in (tmp_path / "f.csv").read_text()

@@ -15,7 +15,7 @@ from hirank.cli.applying import BlankRows, check_interval, intervals_of, span_co
 from hirank.cli.console import Told
 from hirank.cli.dates import times_of
 from hirank.cli.errors import Failure
-from hirank.cli.learning import blanked
+from hirank.cli.learning import blanked, markers_of
 from hirank.cli.targets import check_targets
 from hirank.files import Table, TableFile, create, open_table
 
@@ -42,10 +42,13 @@ def run(
     check_interval(interval)
     check_targets(table, table=output, keep=(model,), force=force)
     fitted = hirank.load(model)
+    known = markers_of(model)
+    if known:
+        told.note(f"Missing, as when the model was learned: {', '.join(known)}.")
     _check_model(fitted, model, interval)
     names, time = _features(fitted), _time_column(fitted)
     wanted = None if names is None else [name for name in names if name != time]
-    file = open_table(table, missing=tuple(missing or ()), numeric=wanted, **reading)
+    file = open_table(table, missing=(*known, *(missing or ())), numeric=wanted, **reading)
     blank = BlankRows(told)
     counts = {"rows": 0, "missing": 0, "filled": 0}
     ordered = getattr(fitted, "order", None) is not None

@@ -11,7 +11,7 @@ import numpy as np
 from hirank.cli.applying import Spans, check_interval, intervals_of, span_columns
 from hirank.cli.console import Told
 from hirank.cli.fit import learned_facts, write_page
-from hirank.cli.learning import Given, filled_by, prepared
+from hirank.cli.learning import Given, filled_by, keep, prepared
 from hirank.cli.targets import check_targets
 from hirank.files import Writer, create
 
@@ -53,7 +53,7 @@ def run(
         extra = span_columns(given.table, spans) if interval is not None else {}
         out.write(given.table, filled, extra)
     if save is not None:
-        model.save(save)
+        keep(model, save, given)
     if report is not None:
         write_page(report, model, given, filled, spans, told, interval or 0.9)
     n_filled = int((np.isnan(given.table.numbers) & ~np.isnan(filled)).sum())
@@ -89,6 +89,11 @@ def _words(facts: dict[str, Any], model: Any) -> str:
         lines.append(
             f"Error at {facts['n_hidden']} hidden cells, with the column mean as 1: "
             f"{facts['error']:.3f} (best linear method: {facts['linear_error']:.3f})."
+        )
+    if facts["left_empty"]:
+        lines.append(
+            f"{facts['left_empty']} cells stay empty: their columns have no values, or their gaps "
+            "are longer than --max-gap."
         )
     lines.append(facts["verdict"])
     lines += [

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from hirank.cli.applying import Spans, intervals_of
 from hirank.cli.console import Told
-from hirank.cli.learning import Given, filled_by, prepared
+from hirank.cli.learning import Given, filled_by, keep, prepared
 from hirank.cli.targets import check_targets
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ def run(
     check_targets(table, model, report, force=force)
     given, fitted = prepared(table, told, **learning)
     filled = filled_by(fitted, given, told)
-    fitted.save(model)
+    keep(fitted, model, given)
     if report is not None:
         spans = intervals_of(fitted, given.frame, 0.9, told)
         around = None if spans is None else spans.around(filled)
@@ -81,5 +81,13 @@ def write_page(
         title="standard input" if source == "-" else Path(source).name,
         interval=None if spans is None else (wide(spans.lower), wide(spans.upper)),
         coverage=coverage,
+        rows=labels_of(given),
         notes=told.notes,
     )
+
+
+def labels_of(given: Given) -> list[str]:
+    """What to call rows: by their first --id, or the line they are on."""
+    if given.ids:
+        return [str(cell) for cell in given.table.column(given.ids[0])]
+    return [f"line {given.table.line(i)}" for i in range(len(given.table))]

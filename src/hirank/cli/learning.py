@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,6 +20,8 @@ from hirank.files import Table, TableFile, open_table
 if TYPE_CHECKING:
     from hirank import KFMC
 
+MARKED, FAR_OFF = 3, 1.5
+"""Cells with the same value, and its distance from all others in ranges of these (5 to 95 %)."""
 ROWS = "rows"
 """What --time says if there is no column of times."""
 
@@ -29,6 +32,8 @@ class Given:
 
     file: TableFile
     table: Table
+    missing: tuple[str, ...] = ()  # what --missing said
+    ids: tuple[str, ...] = ()  # what --id said
     dates: NDArray[np.float64] | None = None  # n; seconds
     time: str | None = None  # the column they are from
 
@@ -81,7 +86,8 @@ def read(
     dates = None
     if time is not None and time in found.text:
         dates = times_of(found.column(time), time)
-    return Given(file, found, dates, time if dates is not None else None)
+    markers = tuple(missing or ())
+    return Given(file, found, markers, apart, dates, time if dates is not None else None)
 
 
 def prepared(
@@ -137,6 +143,22 @@ def filled_by(model: KFMC, given: Given, told: Told) -> NDArray[np.float64]:
     return blanked(filled[:, : len(given.table.numeric)], model)
 
 
+def keep(model: KFMC, path: Path, given: Given) -> None:
+    """Save a model, with what stood for a missing value: new tables will have it too."""
+    from hirank.estimators.saving import save
+
+    save(model, path, {"missing": list(given.missing)})
+
+
+def markers_of(path: Path) -> list[str]:
+    """What stood for a missing value when a kept model was learned."""
+    from hirank.storage.container import read_header
+
+    notes = read_header(path).get("notes")
+    found = notes.get("missing") if isinstance(notes, dict) else None
+    return [str(marker) for marker in found] if isinstance(found, list) else []
+
+
 def blanked(filled: NDArray[np.float64], model: KFMC) -> NDArray[np.float64]:
     """Columns that were empty when the model was learned stay empty."""
     filled[:, ~model.has_values_[: filled.shape[1]]] = np.nan
@@ -180,6 +202,32 @@ def _tell_columns(table: Table, told: Told, apart: Sequence[str], time: str | No
     empty = [n for n, x in zip(table.numeric, table.numbers.T, strict=True) if np.isnan(x).all()]
     if empty:
         told.note(f"No value at all, left empty: {_listed(empty)}.")
+    marked = [
+        f"{value:g} in {count} cells of {name!r}"
+        for name, x in zip(table.numeric, table.numbers.T, strict=True)
+        for value, count in _markers(x)
+    ]
+    if marked:
+        told.note(
+            f"Far from all other values: {', '.join(marked[:6])}"
+            f"{' and more' if len(marked) > 6 else ''}. If that means missing, say so with "
+            "--missing."
+        )
+
+
+def _markers(x: NDArray[np.float64]) -> list[tuple[float, int]]:
+    """The least or largest value of a column, n, if it recurs far away from the rest."""
+    x = x[~np.isnan(x)]
+    found = []
+    for value in {x.min(), x.max()} if len(x) else ():
+        rest = x[x != value]
+        count = len(x) - len(rest)
+        if count < MARKED or len(rest) < MARKED:
+            continue
+        low, high = np.quantile(rest, [0.05, 0.95])
+        if high > low and np.abs(rest - value).min() > FAR_OFF * (high - low):
+            found.append((float(value), count))
+    return found
 
 
 def _hint(table: Table) -> str:

@@ -17,6 +17,7 @@ from typing import Any
 
 from hirank.cli.errors import BAD_INPUT, CANNOT_WRITE, Failure
 from hirank.cli.sources import digest
+from hirank.estimators import saving
 
 FORMAT = 1
 TAIL = 256
@@ -33,6 +34,7 @@ class Positions:
 
     def __init__(self, model: Path) -> None:
         self.model, self.path = model, model.with_name(model.name + ".position")
+        self.notes: dict[str, Any] = {}  # kept with the model
         self._now = file_digest(model) if model.exists() else None
         self._saves = self._read()
         # What a run left behind that was killed while it saved.
@@ -77,7 +79,7 @@ class Positions:
         try:
             if model is not None:
                 new = self.model.with_name(f".{self.model.name}.next")
-                model.save(new)
+                saving.save(model, new, self.notes)
                 now = file_digest(new)
             before = [save for save in self._saves if save["model"] == self._now != now][:1]
             saves = [{**position, "model": now}, *before]

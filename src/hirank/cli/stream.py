@@ -224,7 +224,8 @@ def run(
         tell.hear()
         positions = Positions(model)
         completer = opened(model, frozen=frozen, say=tell.say)
-        words = [*(missing or ()), *_own_word(completer)]
+        words = [*(missing or ()), *_own_words(completer, model)]
+        positions.notes["missing"] = sorted(set(words))
         cells = Cells(words, decimal, digits)
         last = positions.last()
         if last is None and positions.known and not restart:
@@ -300,10 +301,13 @@ def _check(
             raise Failure(f"There is no folder {path.parent}: create it first.", CANNOT_WRITE)
 
 
-def _own_word(completer: Completer) -> list[str]:
-    """What the model itself takes for missing."""
+def _own_words(completer: Completer, path: Path) -> list[str]:
+    """What the model itself takes for missing, and what did when hirank fit learned it."""
+    from hirank.cli.learning import markers_of
+
     own = getattr(completer.model, "missing_values", float("nan"))
-    return [] if own is None or own != own else [str(own)]
+    known = markers_of(path) if path.exists() else []
+    return known if own is None or own != own else [*known, str(own)]
 
 
 def _open(

@@ -32,8 +32,11 @@ OUTPUTS = (None, "default", "pandas", "polars")
 """What ``set_output`` may have been told."""
 
 
-def save(model: Any, path: PathLike) -> None:
-    """Write a fitted KFMC or OnlineKFMC to a file: what their method ``save`` does."""
+def save(model: Any, path: PathLike, notes: Mapping[str, Any] | None = None) -> None:
+    """Write a fitted KFMC or OnlineKFMC to a file: what their method ``save`` does.
+
+    `notes` are words and numbers for whoever uses the model, kept in the header.
+    """
     kind = type(model).__name__
     if _kinds().get(kind) is not type(model):
         raise TypeError(
@@ -63,6 +66,7 @@ def save(model: Any, path: PathLike) -> None:
             "scikit-learn": sklearn.__version__,
         },
         "model": _facts(model, state) | summary,
+        "notes": dict(notes or {}),
     }
     write(path, header, {"estimator": state, "output": output})
 
