@@ -1,8 +1,10 @@
 """What the tests of ``hirank stream`` share: a small model, rows for it, and the program."""
 
 import math
+import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -34,6 +36,8 @@ OPTIONS = {
 }
 """What the command gives to run if nothing is said."""
 NAMES = ("a", "b", "c", "d")
+LONGEST = 120
+"""Seconds that a program may be at work."""
 
 
 def table(n: int, seed: int = 0) -> np.ndarray:
@@ -69,16 +73,29 @@ def csv(X: np.ndarray, *, header: bool = True, first: int = 0) -> str:
 @contextmanager
 def running(*arguments: object, **options: object) -> Iterator[subprocess.Popen]:
     """The program at work; it does not outlive the block."""
+    first = options.pop("preexec_fn", None)
+
+    def prepared() -> None:
+        # Where tests run in the background SIGINT is ignored, and so it would be here.
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+        if first is not None:
+            first()
+
     process = subprocess.Popen(
         [*PROGRAM, *map(str, arguments)],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
+        preexec_fn=prepared,
         **options,
     )
+    # What hangs must not hang the tests.
+    limit = threading.Timer(LONGEST, process.kill)
+    limit.start()
     try:
         yield process
     finally:
+        limit.cancel()
         process.kill()
         for pipe in (process.stdout, process.stderr):
             pipe.close()
