@@ -2,7 +2,7 @@ import csv
 import json
 
 import numpy as np
-from conftest import csv_of, curve
+from curves import csv_of, curve
 
 
 def read(path):
