@@ -1,4 +1,4 @@
-"""Intervals around fills, as arrays and as columns of the output."""
+"""Intervals around fills, as arrays and as columns, and rows that have nothing to go by."""
 
 from __future__ import annotations
 
