@@ -16,6 +16,7 @@ from hirank.choice.candidates import (
 from hirank.choice.folds import folds
 from hirank.choice.kernelized import Kernelized
 from hirank.choice.search import search
+from hirank.datasets import polynomial_manifolds
 from hirank.estimators.automatic import plan_of
 from hirank.model.start import soft_impute
 from hirank.model.workers import Workers
@@ -343,6 +344,30 @@ def test_dictionaries_do_not_see_what_is_hidden(curve):
         assert (one[0].X == other[0].X).all()
         assert (one[0].D == other[0].D).all()
         assert (one[1].X != other[1].X).any()
+
+
+def test_nor_when_they_walk_once_more(curve):
+    ends = []
+    for each in two_benches(*curve):
+        starts = [soft_impute(each.X, seen) for seen in each.seen()]
+        kernelized = Kernelized(each, starts, options(5), None, np.random.default_rng(0))
+        grown = kernelized._larger(kernelized._probe(plan(len(each.X)).recipes[0], 3), 30, 0.0)
+        assert grown.first > 0
+        again = kernelized._again(grown)
+        assert (again.first, len(again.steps[-1][0].D)) == (0, 30)
+        for step, seen in zip(again.steps[-1], each.seen(), strict=True):
+            assert (step.X == each.X)[seen].all()
+        ends.append(again.steps[-1][0].X)
+    assert (ends[0] == ends[1]).all()
+
+
+def test_a_second_walk_halves_the_error_of_a_curved_surface():
+    X, observed = holes(np.random.default_rng(1), polynomial_manifolds(100, random_state=1))
+    chosen = choose(X, observed, max_iter=250, kernel="rbf", bandwidth="path")
+    tried = [one for one, _ in chosen.results if one.settings.get("n_components") == 60]
+    assert len(tried) == 2
+    assert tried[1].error < 0.7 * tried[0].error
+    assert 0.3 < chosen.gain < 1  # four dictionaries that saw more are better than one
 
 
 def test_nor_does_it_where_dictionaries_start(low_rank):

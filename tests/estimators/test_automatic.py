@@ -14,6 +14,7 @@ from sklearn.impute import IterativeImputer
 
 from hirank import KFMC
 from hirank.baselines import LRF, SoftImpute
+from hirank.estimators.summary import _verdict
 from hirank.metrics import missing_relative_error
 
 FEW_STEPS = {"max_iter": 5, "random_state": 0}
@@ -357,6 +358,12 @@ def test_draws_are_as_far_apart_as_intervals_say(fitted, table):
 
 
 # Summary
+
+
+def test_the_verdict_compares_the_errors_that_are_shown():
+    assert "has 1.05 times the error." in _verdict(0.7, 1.05, 1.09)
+    assert "has 1.09 times the mean absolute error." in _verdict(0.7, 1.01, 1.09)
+    assert "A linear method does as well" in _verdict(0.7, 1.01, 1.02)
 
 
 def test_the_summary_names_a_feature_that_is_unrelated(fitted):

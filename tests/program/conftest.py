@@ -7,6 +7,7 @@ import sys
 import numpy as np
 import pytest
 from curves import csv_of, curve
+from streams import warm
 
 
 @pytest.fixture(scope="session")
@@ -56,3 +57,19 @@ def completed(curved, hirank, tmp_path_factory):
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     return done, folder
+
+
+@pytest.fixture(scope="session")
+def model_bytes(tmp_path_factory):
+    """A stream model that has started, as a file."""
+    path = tmp_path_factory.mktemp("model") / "model.hirank"
+    warm(path)
+    return path.read_bytes()
+
+
+@pytest.fixture
+def model(tmp_path, model_bytes):
+    """A copy of it to work with."""
+    path = tmp_path / "model.hirank"
+    path.write_bytes(model_bytes)
+    return path

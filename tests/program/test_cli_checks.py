@@ -1,5 +1,6 @@
 """What is asked before the work begins, and what is told after it; in this process, for speed."""
 
+import gzip
 import warnings
 
 import numpy as np
@@ -8,13 +9,15 @@ from typer.testing import CliRunner
 
 from hirank import OnlineKFMC
 from hirank.cli.app import app
+from hirank.cli.apply import about_rows
 from hirank.cli.applying import BlankRows
-from hirank.cli.console import Told
+from hirank.cli.console import Told, _status
 from hirank.cli.dates import times_of
 from hirank.cli.errors import Failure
 from hirank.cli.learning import markers_of, read
 from hirank.cli.targets import check_targets
 from hirank.files import open_table
+from hirank.solvers.record import News
 
 
 @pytest.fixture
@@ -133,6 +136,21 @@ def test_values_far_from_all_others_are_told(tmp_path):
     silent = Told(quiet=True)
     read(str(tmp_path / "t.csv"), silent, missing=["-200"], ids=None)
     assert not silent.notes
+
+
+def test_rows_left_are_guessed_by_the_first_lines(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("a,b\n" + "1.25,2.50\n" * 30_000)
+    assert about_rows(open_table(path)) == pytest.approx(30_000, rel=0.01)
+    with gzip.open(tmp_path / "t.csv.gz", "wb") as file:
+        file.write(path.read_bytes())
+    assert about_rows(open_table(tmp_path / "t.csv.gz")) is None
+
+
+def test_the_line_of_a_fit_has_stage_error_and_time_left():
+    news = News("tried kernelized (rbf): error 0.2 at hidden entries", 9.0, 0.2)
+    assert _status(news, 0.15, None) == "tried kernelized (rbf), best error 0.150, about 11 s left"
+    assert _status(news, 0.15, 10.0).endswith("about 1 s left")
 
 
 def test_what_stood_for_missing_is_kept_with_the_model(tmp_path):

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from streams import NAMES, OPTIONS, csv, finish, running, table, warm
+from streams import NAMES, OPTIONS, csv, finish, running, table
 
 import hirank
 
@@ -19,20 +19,6 @@ pytest.importorskip("typer")
 from hirank.cli.stream import run
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="signals and pipes of POSIX")
-
-
-@pytest.fixture(scope="module")
-def model_bytes(tmp_path_factory: pytest.TempPathFactory) -> bytes:
-    path = tmp_path_factory.mktemp("model") / "model.hirank"
-    warm(path)
-    return path.read_bytes()
-
-
-@pytest.fixture
-def model(tmp_path: Path, model_bytes: bytes) -> Path:
-    path = tmp_path / "model.hirank"
-    path.write_bytes(model_bytes)
-    return path
 
 
 def completed(model_bytes: bytes, X: np.ndarray, tmp_path: Path) -> np.ndarray:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from streams import NAMES, OPTIONS, csv, small, table, warm
+from streams import NAMES, OPTIONS, csv, small, table
 
 import hirank
 from hirank.cli.errors import Failure
@@ -17,20 +17,6 @@ from hirank.cli.resume import Output, Positions
 
 pytest.importorskip("typer")
 from hirank.cli.stream import run
-
-
-@pytest.fixture(scope="module")
-def model_bytes(tmp_path_factory: pytest.TempPathFactory) -> bytes:
-    path = tmp_path_factory.mktemp("model") / "model.hirank"
-    warm(path)
-    return path.read_bytes()
-
-
-@pytest.fixture
-def model(tmp_path: Path, model_bytes: bytes) -> Path:
-    path = tmp_path / "model.hirank"
-    path.write_bytes(model_bytes)
-    return path
 
 
 def stream(model: Path, text: str | bytes | Path, **options: object) -> str:

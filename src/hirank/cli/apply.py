@@ -19,6 +19,9 @@ from hirank.cli.learning import blanked, markers_of
 from hirank.cli.targets import check_targets
 from hirank.files import Table, TableFile, create, open_table
 
+SAMPLE = 1 << 16
+"""Bytes by which the length of a file in rows is guessed, for the time that is left."""
+
 
 def run(
     *,
@@ -55,7 +58,10 @@ def run(
     if ordered:
         told.note("The model knows of time, so the table is read whole: neighbors count.")
     pieces: Iterator[Table] = iter([file.read()]) if ordered else file.chunks(rows)
-    with create(output, file, force=force, digits=digits) as out, told.rows(None) as advance:
+    with (
+        create(output, file, force=force, digits=digits) as out,
+        told.rows(about_rows(file)) as advance,
+    ):
         for piece in pieces:
             check_interval(interval, piece)
             X = _matched(piece, names, time, file, model)
@@ -85,6 +91,20 @@ def run(
         f"({seconds:.1f} s, {facts['rows_per_second']:.0f} rows a second): {output}",
         to_error=output == "-",
     )
+
+
+def about_rows(file: TableFile) -> int | None:
+    """How many rows a text file has, by the length of its first lines; None if who knows."""
+    path = Path(file.path)
+    if str(file.path) == "-" or not path.is_file():
+        return None
+    with path.open("rb") as raw:
+        begin = raw.read(SAMPLE)
+    lines = begin.count(b"\n")
+    # Compressed and binary files have no lines to speak of.
+    if not lines or b"\0" in begin or begin.startswith(b"\x1f\x8b"):
+        return None
+    return max(1, round(path.stat().st_size * lines / len(begin)) - 1)
 
 
 def _check_model(fitted: Any, path: Path, interval: float | None) -> None:

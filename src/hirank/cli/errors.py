@@ -45,9 +45,11 @@ def ending() -> Iterator[None]:
     except ModuleNotFoundError as error:
         _end(f'This needs {error.name}: pip install "hirank[cli]"', UNEXPECTED)
     except (ValueError, TypeError) as error:
+        from hirank.files import OutputError  # not before: help needs no NumPy
+
         if not _ours(error):
             raise
-        _end(str(error), CANNOT_WRITE if type(error).__name__ == "OutputError" else BAD_INPUT)
+        _end(str(error), CANNOT_WRITE if isinstance(error, OutputError) else BAD_INPUT)
 
 
 def _ours(error: BaseException) -> bool:
