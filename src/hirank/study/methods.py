@@ -1,0 +1,52 @@
+"""Estimators that experiments name, made from their settings."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from inspect import signature
+from typing import Any
+
+import numpy as np
+from sklearn.impute import SimpleImputer
+
+from hirank import KFMC, OnlineKFMC
+from hirank.baselines import DLSR, GROUSE, LRF, NLMC, NNM, VMC, OnlineLRF, SoftImpute
+from hirank.kernels import Array
+from hirank.study.cells import Method
+
+
+class Interpolation:
+    """Straight lines between observed entries of each feature, in the order of the rows."""
+
+    def fit_transform(self, X: Array) -> Array:
+        """X, n x m, with NaN where nothing is known; beyond the ends, the nearest entry."""
+        filled, rows = X.copy(), np.arange(len(X))
+        for column in filled.T:
+            known = ~np.isnan(column)
+            column[:] = np.interp(rows, rows[known], column[known]) if known.any() else 0.0
+        return filled
+
+
+ESTIMATORS: dict[str, Callable[..., Any]] = {
+    "KFMC": KFMC,
+    "OnlineKFMC": OnlineKFMC,
+    "LRF": LRF,
+    "NNM": NNM,
+    "SoftImpute": SoftImpute,
+    "VMC": VMC,
+    "NLMC": NLMC,
+    "OnlineLRF": OnlineLRF,
+    "GROUSE": GROUSE,
+    "DLSR": DLSR,
+    "interpolation": Interpolation,
+    "mean": SimpleImputer,
+}
+
+
+def make(method: Method, seed: int, **more: Any) -> Any:
+    """The estimator of a method; `more` settings count over its own."""
+    settings = {**method.settings, **more}
+    kind = ESTIMATORS[method.estimator]
+    if "random_state" in signature(kind).parameters:
+        settings.setdefault("random_state", seed)
+    return kind(**settings)
