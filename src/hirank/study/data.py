@@ -38,10 +38,13 @@ class Table(NamedTuple):
     labels: NDArray[np.intp] | None = None  # n, which group a row belongs to
 
 
-def _surfaces(seed: int, *, manifolds: int, degree: int, shuffle: bool = False) -> Table:
+def _surfaces(
+    seed: int, *, manifolds: int, degree: int, samples: int = 100, shuffle: bool = False
+) -> Table:
+    """The paper has 100 samples on each surface."""
     return Table(
         polynomial_manifolds(
-            100, manifolds=manifolds, degree=degree, shuffle=shuffle, random_state=seed
+            samples, manifolds=manifolds, degree=degree, shuffle=shuffle, random_state=seed
         )
     )
 
