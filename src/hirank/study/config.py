@@ -92,6 +92,8 @@ def _experiment(name: str, told: dict[str, Any], quick: bool) -> Experiment:
     _known(told, OWN, "setting")
     _known(small, QUICK, "setting of [quick]")
     entries = [_entry(one) for one in told.pop("method", [])]
+    if len({entry.method.name for entry in entries}) < len(entries):
+        raise ConfigError("two methods have the same name.")
     if quick:
         entries = _shortened(entries, small.pop("methods", None), small.pop("settings", {}))
         told.update(small)
@@ -102,8 +104,6 @@ def _experiment(name: str, told: dict[str, Any], quick: bool) -> Experiment:
     _check("pattern", experiment.patterns, PATTERNS)
     if not entries:
         raise ConfigError("an experiment needs a [[method]].")
-    if len({entry.method.name for entry in entries}) < len(entries):
-        raise ConfigError("two methods have the same name.")
     for entry in entries:
         _check("table", (*entry.data, *entry.settings_for), dict.fromkeys(experiment.data), quick)
     if experiment.seeds < 1:
