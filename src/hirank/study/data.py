@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import partial
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,6 +23,9 @@ from hirank.datasets import (
 )
 from hirank.kernels import Array
 
+FOLDER = Path("../shared/data")
+"""Where real data is looked for if HIRANK_DATA does not say."""
+
 
 class NoData(Exception):
     """A file with real data was not found; the message says how to get it."""
@@ -32,13 +38,10 @@ class Table(NamedTuple):
     labels: NDArray[np.intp] | None = None  # n, which group a row belongs to
 
 
-def _surfaces(
-    seed: int, *, manifolds: int, degree: int, samples: int = 100, shuffle: bool = False
-) -> Table:
-    """The paper has 100 samples on each surface."""
+def _surfaces(seed: int, *, manifolds: int, degree: int, shuffle: bool = False) -> Table:
     return Table(
         polynomial_manifolds(
-            samples, manifolds=manifolds, degree=degree, shuffle=shuffle, random_state=seed
+            100, manifolds=manifolds, degree=degree, shuffle=shuffle, random_state=seed
         )
     )
 
@@ -64,10 +67,11 @@ TABLES: dict[str, Callable[..., Table]] = {
 
 def table(name: str, seed: int, **options: Any) -> Table:
     """A complete table, n x m; the same for the same seed."""
-    try:
-        return TABLES[name](seed, **options)
-    except FileNotFoundError as error:
-        raise NoData(str(error)) from error
+    with _real_data():
+        try:
+            return TABLES[name](seed, **options)
+        except FileNotFoundError as error:
+            raise NoData(str(error)) from error
 
 
 PATTERNS: dict[str, Callable[[Array, float, int], NDArray[np.bool_]]] = {
@@ -85,3 +89,16 @@ PATTERNS: dict[str, Callable[[Array, float, int], NDArray[np.bool_]]] = {
 def holes(X: Array, pattern: str, rate: float, seed: int) -> NDArray[np.bool_]:
     """What is observed of a table: bool, n x m, True = known."""
     return PATTERNS[pattern](X, rate, seed + 1000)  # not the seed that drew the table
+
+
+@contextmanager
+def _real_data() -> Iterator[None]:
+    """Real data is found beside the repository, if HIRANK_DATA does not say where."""
+    if "HIRANK_DATA" in os.environ or not FOLDER.is_dir():
+        yield
+        return
+    os.environ["HIRANK_DATA"] = str(FOLDER)
+    try:
+        yield
+    finally:
+        del os.environ["HIRANK_DATA"]

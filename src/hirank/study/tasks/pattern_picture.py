@@ -1,6 +1,6 @@
 """Where entries are missing: the holes of a pattern, feature by feature.
 
-Option: `shape`, samples and features of the table. Nothing but the shape matters.
+Nothing but the shape of the table matters, and the method does not either.
 """
 
 from __future__ import annotations
@@ -10,13 +10,12 @@ from collections.abc import Iterator
 import numpy as np
 
 from hirank.study.cells import Cell, Measurement
-from hirank.study.data import holes
+from hirank.study.data import holes, table
 
 
 def run(cell: Cell) -> Iterator[Measurement]:
     """Measures "hole", the length of a run of missing entries; at = its start, item = feature."""
-    n, m = cell.options["shape"]
-    observed = holes(np.zeros((n, m)), cell.pattern, cell.rate, cell.seed)
+    observed = holes(table(cell.data, cell.seed).X, cell.pattern, cell.rate, cell.seed)
     for feature, known in enumerate(observed.T):
         edges = np.diff(np.concatenate([[False], ~known, [False]]).astype(int))
         starts, ends = np.flatnonzero(edges == 1), np.flatnonzero(edges == -1)
