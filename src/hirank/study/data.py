@@ -42,7 +42,7 @@ SURFACES: dict[str, dict[str, int]] = {
     "one curved surface": {"n_samples": 100, "degree": 3, "manifolds": 1},
     "three curved surfaces": {"n_samples": 100, "degree": 3, "manifolds": 3},
     "ten linear subspaces": {"n_samples": 100, "degree": 1, "manifolds": 10},
-    # Where the paper computes the rate of equation 36: 0.56 for three surfaces, 0.64 for ten planes.
+    # The paper's examples of equation 36: 0.56 for three surfaces, 0.64 for ten planes.
     "three quadratic surfaces": {
         "n_samples": 100,
         "n_features": 20,
@@ -55,9 +55,9 @@ SURFACES: dict[str, dict[str, int]] = {
 """Tables of polynomials: arguments of `polynomial_manifolds`; n_samples is of each surface."""
 
 
-def structure(name: str, **options: int) -> dict[str, int]:
+def structure(name: str, **options: int) -> dict[str, Any]:
     """What a table of polynomials is made of, as `hirank.theory` wants it; n_samples is of all."""
-    parts = {"n_features": 30, "latent": 3, **SURFACES[name], **options}
+    parts: dict[str, Any] = {"n_features": 30, "latent": 3, **SURFACES[name], **options}
     parts.pop("shuffle", None)
     parts["n_samples"] *= parts["manifolds"]
     return parts
