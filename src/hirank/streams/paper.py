@@ -153,10 +153,10 @@ class SampleStream:
 
         `stop` is told the number of each pass that is done; a true answer makes it the last.
         """
-        for number, (stream, filled) in enumerate(self.passes(rows, plan), start=1):
+        for number, after in enumerate(self.passes(rows, plan), start=1):  # noqa: B007
             if stop(number):
                 break
-        return stream, filled
+        return after
 
     def passes(
         self, rows: NDArray[np.float64], plan: Plan

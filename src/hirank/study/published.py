@@ -7,8 +7,7 @@ as in the authors' code: zeros for what is missing, a normal random dictionary.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import KW_ONLY, dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,17 +20,19 @@ from hirank.solvers.samples import paper_samples
 from hirank.solvers.subspace import Subspace
 
 
-@dataclass(frozen=True)
+@dataclass
 class Formula:
-    """The parameters of the paper's objective."""
+    """The parameters of the paper's objective, and of Algorithm 1."""
 
     n_components: int  # r
+    _: KW_ONLY
     kernel: str = "rbf"  # or "poly"
     bandwidth: float = 1.0  # sigma of RBF, in mean distances of the table with zeros in its holes
     degree: int = 2
     offset: float = 1.0
     alpha: float = 0.0
     beta: float = 1e-3
+    momentum: float = 0.5  # eta
 
     def setting(self, X: Array) -> Setting:
         """With sigma measured on X, n x m."""
@@ -42,12 +43,7 @@ class Formula:
 
 
 def algorithm_1(
-    X: Array,
-    observed: NDArray[np.bool_],
-    formula: Formula,
-    rng: np.random.Generator,
-    *,
-    momentum: float = 0.5,
+    X: Array, observed: NDArray[np.bool_], formula: Formula, rng: np.random.Generator
 ) -> Iterator[NewtonState]:
     """Where Algorithm 1 stands before and after each iteration, as long as it is finite.
 
@@ -66,7 +62,7 @@ def algorithm_1(
     True
     """
     X = np.where(observed, X, 0)
-    solver = Newton(observed, momentum)
+    solver = Newton(observed, formula.momentum)
     D = rng.standard_normal((formula.n_components, X.shape[1]))
     state = solver.init(formula.setting(X), X, D)
     while np.isfinite(state.objective):
@@ -74,7 +70,8 @@ def algorithm_1(
         state = solver.step(state)
 
 
-class OutOfSampleKFMC:
+@dataclass
+class OutOfSampleKFMC(Formula):
     """OSE-KFMC: Algorithm 1 on a complete table, then Algorithm 3 on each new sample.
 
     Examples
@@ -90,22 +87,14 @@ class OutOfSampleKFMC:
     True
     """
 
-    def __init__(
-        self,
-        n_components: int,
-        *,
-        max_iter: int = 500,
-        max_inner: int = 500,
-        random_state: int = 0,
-        **formula: Any,
-    ) -> None:
-        self.formula = Formula(n_components, **formula)
-        self.max_iter, self.max_inner, self.random_state = max_iter, max_inner, random_state
+    max_iter: int = 500
+    max_inner: int = 500  # iterations for a new sample
+    random_state: int = 0
 
     def fit(self, X: Array) -> OutOfSampleKFMC:
         """Learn a dictionary from a complete table, n x m: the best that was met on the way."""
         rng = np.random.default_rng(self.random_state)
-        states = algorithm_1(X, np.ones(X.shape, bool), self.formula, rng)
+        states = algorithm_1(X, np.ones(X.shape, bool), self, rng)
         with Workers():  # BLAS on one thread: these products are small
             best = next(states)
             for _, state in zip(range(self.max_iter), states, strict=False):
@@ -117,7 +106,7 @@ class OutOfSampleKFMC:
     def transform(self, X: Array) -> Array:
         """Complete new samples, n x m, NaN = missing."""
         observed = ~np.isnan(X)
-        relaxation = 1.1 if self.formula.kernel == "rbf" else 1.0  # as the authors have it
+        relaxation = 1.1 if self.kernel == "rbf" else 1.0  # as the authors have it
         with Workers(), np.errstate(all="ignore"):
             filled = paper_samples(
                 np.where(observed, X, 0),

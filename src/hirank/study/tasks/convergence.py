@@ -1,7 +1,6 @@
 """The objective of Algorithm 1 against the iteration, for one momentum.
 
-The settings of the method are those of `hirank.study.published.Formula`, and `momentum`. Options:
-`iterations`; `table`, options of the table.
+The method is "Algorithm 1". Options: `iterations`; `data`, options of the table.
 """
 
 from __future__ import annotations
@@ -14,37 +13,53 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hirank.model.workers import Workers
+from hirank.solvers.newton import NewtonState
 from hirank.study.cells import Cell, Measurement
-from hirank.study.data import holes, table
+from hirank.study.methods import make
 from hirank.study.published import Formula, algorithm_1
+from hirank.study.trial import trial_of
 
 POINTS = 150
 """Most iterations that are told of."""
+FAR = 10.0
+"""Times the first objective: a run that gets there has diverged."""
 REST = 0.01
 """Part of the whole fall that may be left when a run counts as converged."""
 
 
 def run(cell: Cell) -> Iterator[Measurement]:
-    """Measures "objective" at iterations from 0 on, "iterations to converge" and "fit seconds".
+    """Measures "objective" at iterations, "iterations to converge", "diverged", "fit seconds".
 
-    Converged is the first iteration from which on the objective is within 1 % of its whole fall of
-    the lowest value of this run. A run that diverges has no such number.
+    Converged is the first iteration with an objective within 1 % of the whole fall of the lowest
+    one of this run. A run whose objective is ten times what it was at first, or not
+    finite, has diverged: it ends there.
     """
-    truth = table(cell.data, cell.seed, **cell.options.get("table", {})).X
-    observed = holes(truth, cell.pattern, cell.rate, cell.seed)
-    settings = {**cell.method.settings}
-    momentum, iterations = float(settings.pop("momentum")), int(cell.options["iterations"])
+    trial, formula = trial_of(cell), make(cell.method, cell.seed)
+    if not isinstance(formula, Formula):
+        raise ValueError(f"convergence is for 'Algorithm 1'; got {cell.method.estimator!r}.")
     rng = np.random.default_rng(cell.seed)
-    states = algorithm_1(truth, observed, Formula(**settings), rng, momentum=momentum)
     began = process_time()
     with Workers():  # BLAS on one thread: these products are small
-        objectives = np.array([state.objective for state in islice(states, iterations + 1)])
+        objectives, diverged = curve(
+            algorithm_1(trial.truth, trial.observed, formula, rng), int(cell.options["iterations"])
+        )
     seconds = process_time() - began
     for at in thinned(len(objectives)):
         yield Measurement("objective", float(objectives[at]), int(at))
-    if len(objectives) == iterations + 1 and objectives[-1] < objectives[0]:
+    if not diverged:
         yield Measurement("iterations to converge", converged(objectives))
+    yield Measurement("diverged", float(diverged))
     yield Measurement("fit seconds", seconds)
+
+
+def curve(states: Iterator[NewtonState], iterations: int) -> tuple[NDArray[np.float64], bool]:
+    """The objective before and after each iteration, and whether it left its course."""
+    objectives: list[float] = []
+    for state in islice(states, iterations + 1):
+        if objectives and state.objective > FAR * objectives[0]:
+            break
+        objectives.append(state.objective)
+    return np.array(objectives), len(objectives) <= iterations
 
 
 def thinned(count: int) -> NDArray[np.intp]:
@@ -57,7 +72,6 @@ def thinned(count: int) -> NDArray[np.intp]:
 
 
 def converged(objectives: NDArray[np.float64]) -> int:
-    """The first iteration from which on nearly all of the fall is done."""
+    """The first iteration at which nearly all of the fall is done."""
     lowest = objectives.min()
-    above = np.flatnonzero(objectives - lowest > REST * (objectives[0] - lowest))
-    return int(above[-1]) + 1 if len(above) else 0
+    return int(np.argmax(objectives <= lowest + REST * (objectives[0] - lowest)))

@@ -5,7 +5,7 @@ that moment. Algorithm 2 completes a sample, then takes a step of D; sigma is me
 table before, as its authors do. The window has no cost of this kind: its kernel and ridge change
 whenever it walks its path. Its samples before the first model are filled with means.
 
-Options: `table`, options of the table; `every`, how many samples lie between two points.
+Options: `data`, options of the table; `every`, how many samples lie between two points.
 """
 
 from __future__ import annotations
@@ -21,26 +21,25 @@ from hirank.estimators.online_parameters import check_online, plan_of
 from hirank.kernels import Array
 from hirank.model.objective import sample_gradient
 from hirank.study.cells import Cell, Measurement
-from hirank.study.data import holes, table
 from hirank.study.methods import make
-from hirank.study.tasks.passes import BLOCK, empty
+from hirank.study.tasks.passes import BLOCK, empty, is_algorithm_2
+from hirank.study.trial import trial_of
 
 Numbers = NDArray[np.float64]
 
 
 def run(cell: Cell) -> Iterator[Measurement]:
     """Measures "empirical cost" (of the paper's algorithm) and "empirical error"."""
-    truth = table(cell.data, cell.seed, **cell.options.get("table", {})).X
-    observed = holes(truth, cell.pattern, cell.rate, cell.seed)
-    model, X = make(cell.method, cell.seed), np.where(observed, truth, np.nan)
+    trial, model = trial_of(cell), make(cell.method, cell.seed)
     if not isinstance(model, OnlineKFMC):
         raise ValueError(f"online_cost is for OnlineKFMC; got {cell.method.estimator!r}.")
-    if model.mode == "paper":
-        filled, losses = algorithm_2(model, X)
+    if is_algorithm_2(model):
+        filled, losses = algorithm_2(model, trial.given)
         yield from _curve("empirical cost", losses, cell)
     else:
-        filled = on_arrival(model, X)
-    errors = np.linalg.norm(filled - truth, axis=1) / np.linalg.norm(truth, axis=1)
+        filled = on_arrival(model, trial.given)
+    size = np.linalg.norm(trial.truth, axis=1)
+    errors = np.linalg.norm(filled - trial.truth, axis=1) / size
     yield from _curve("empirical error", errors, cell)
 
 
