@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from functools import partial
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,9 +19,6 @@ from hirank.datasets import (
     uniform_missing,
 )
 from hirank.kernels import Array
-
-FOLDER = Path("../shared/data")
-"""Where real data is looked for if HIRANK_DATA does not say."""
 
 
 class NoData(Exception):
@@ -89,11 +83,10 @@ TABLES: dict[str, Callable[..., Table]] = {
 
 def table(name: str, seed: int, **options: Any) -> Table:
     """A complete table, n x m; the same for the same seed."""
-    with _real_data():
-        try:
-            return TABLES[name](seed, **options)
-        except FileNotFoundError as error:
-            raise NoData(str(error)) from error
+    try:
+        return TABLES[name](seed, **options)
+    except FileNotFoundError as error:
+        raise NoData(str(error)) from error
 
 
 PATTERNS: dict[str, Callable[[Array, float, int], NDArray[np.bool_]]] = {
@@ -111,16 +104,3 @@ PATTERNS: dict[str, Callable[[Array, float, int], NDArray[np.bool_]]] = {
 def holes(X: Array, pattern: str, rate: float, seed: int) -> NDArray[np.bool_]:
     """What is observed of a table: bool, n x m, True = known."""
     return PATTERNS[pattern](X, rate, seed + 1000)  # not the seed that drew the table
-
-
-@contextmanager
-def _real_data() -> Iterator[None]:
-    """Real data is found beside the repository, if HIRANK_DATA does not say where."""
-    if "HIRANK_DATA" in os.environ or not FOLDER.is_dir():
-        yield
-        return
-    os.environ["HIRANK_DATA"] = str(FOLDER)
-    try:
-        yield
-    finally:
-        del os.environ["HIRANK_DATA"]
