@@ -1,5 +1,7 @@
 """Tasks that go sample by sample, learn from a complete table, or follow an objective."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -173,7 +175,7 @@ def test_new_samples_are_not_learned_from():
             seen["new"] = X
             return super().transform(X)
 
-    one = cell("new_samples", "OSE-LRF", data=SMALL)
+    one = cell("new_samples", "OSE-LRF", {"ridge": 1e-5}, data=SMALL)
     with pytest.MonkeyPatch.context() as patch:
         patch.setitem(new_samples.make.__globals__["ESTIMATORS"], "OSE-LRF", Watch)
         list(new_samples.run(one))
@@ -182,6 +184,24 @@ def test_new_samples_are_not_learned_from():
     assert_array_equal(seen["known"], X[::2])
     assert_array_equal(seen["new"], np.where(observed, X[1::2], np.nan))
     assert_array_equal(np.bincount(labels[::2]), np.bincount(labels[1::2]))
+
+
+def test_a_model_is_learned_once_for_all_rates():
+    fits = []
+
+    class Watch(OutOfSampleLRF):
+        def fit(self, X):
+            fits.append(X)
+            return super().fit(X)
+
+    settings = {"ridge": 1e-4}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(new_samples.make.__globals__["ESTIMATORS"], "OSE-LRF", Watch)
+        one = cell("new_samples", "OSE-LRF", settings)
+        few, many = ([*new_samples.run(replace(one, rate=rate))] for rate in (0.2, 0.4))
+        [*new_samples.run(replace(one, seed=1))]
+    assert len(fits) == 2
+    assert values(few, "relative error")[0] < values(many, "relative error")[0]
 
 
 def test_low_rank_new_samples_are_exact_and_full_rank_ones_hopeless():

@@ -14,6 +14,7 @@ from time import process_time
 from typing import Any
 
 import numpy as np
+from sklearn.utils import check_random_state
 
 from hirank import OnlineKFMC
 from hirank.estimators.online_parameters import check_online, plan_of
@@ -73,8 +74,8 @@ def completed(model: Any, X: Array, passes: int, told: Collection[int]) -> Itera
 
 
 def empty(model: OnlineKFMC, width: int) -> SampleStream:
-    """The stream that a model in "paper" mode with a number for random_state begins with."""
-    seed = int(np.random.RandomState(model.random_state).randint(2**31))
+    """The stream that a model in "paper" mode begins with."""
+    seed = int(check_random_state(model.random_state).randint(2**31))
     return SampleStream.empty(width, seed)
 
 
