@@ -1,4 +1,5 @@
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -373,6 +374,26 @@ def test_a_dictionary_that_grew_walks_its_path_again_if_that_pays():
     assert kept < other / 0.97
     if walks[-1].first == 0:
         assert kept < 0.97 * other
+
+
+@pytest.mark.parametrize(("shared", "expected"), [(0.0, 0.5), (1.0, 1.0)])
+def test_two_dictionaries_tell_what_four_gain(low_rank, monkeypatch, shared, expected):
+    """Errors of their own fall with the root of their number, errors that all make stay."""
+    given = bench(*low_rank)
+    rng = np.random.default_rng(0)
+    common = 0.05 * rng.standard_normal(given.X.shape)
+
+    def fill():
+        own = 0.05 * rng.standard_normal(given.X.shape)
+        return given.X + shared * common + (1 - shared) * own
+
+    walks = SimpleNamespace(error=0.05, recipe=SimpleNamespace(n_components=20))
+    members = [SimpleNamespace(X=fill()) for _ in range(2)]
+    monkeypatch.setattr(search_module, "_members", lambda *_: members)
+    one = Tried("kernelized", {}, [fill()], 0.05, 1.0, None)
+    kernelized = SimpleNamespace(on=lambda bench: None)
+    gain = search_module._gain(given, plan(len(given.X)), kernelized, [walks], [one], np.ones(1))
+    assert gain**2 == pytest.approx(expected, rel=0.35)  # half of it, in logarithms, is believed
 
 
 def test_nor_does_it_where_dictionaries_start(low_rank):

@@ -46,6 +46,8 @@ from hirank.warn import warn_user
 
 FEW_POINTS = 120
 """Points up to which a further start costs little."""
+ROUGHLY = 10
+"""Times `tol` on noisy tables, where the end of a stage is not worth its time."""
 UPPER = (0.8, 0.85, 0.9, 0.95)
 """Quantiles of absolute errors by which two sets of fills are compared."""
 STARTS, STARTS_IF_LARGE = 4, 2
@@ -123,10 +125,13 @@ def search(
     others = _others(bench, plan)
     working = [one for one in others if np.isfinite(one.error)]
     start = min(working, key=lambda one: one.error, default=None)
-    kernelized = Kernelized(bench, _starts(bench, plan, start), plan.options, plan.bounds, rng)
+    rival = np.inf if start is None else start.error
+    options = plan.options
+    if EXACT < rival < np.inf:
+        options = replace(options, tol=ROUGHLY * options.tol)
+    kernelized = Kernelized(bench, _starts(bench, plan, start), options, plan.bounds, rng)
     walks: list[Walks] = []
     try:
-        rival = np.inf if start is None else start.error
         if start is None or not (record.late or start.error < PERFECT):
             walks = kernelized.search(plan.recipes, plan.most_components, rival)
     except FAILURES as error:
@@ -216,7 +221,8 @@ def _fit(
     for one, weight in zip(candidates, weights.tolist(), strict=True):
         same: list[tuple[Array, RowModel]] = []
         if one.name == "kernelized":
-            members = _members(bench, plan, kernelized, walks[-1], weight)
+            wanted = _wanted(plan, walks[-1])
+            members = _members(bench, wanted, kernelized, walks[-1], weight)
             member = members[0]
             same = [(other.X, other.rows) for other in members]
         elif weight or one is _spreading(candidates):
@@ -248,7 +254,8 @@ def _gain(
 ) -> float:
     """How much less errors are, if several dictionaries are averaged that saw what was hidden.
 
-    Found by doing so with half of the first fold and judging by the other half. On noisy tables
+    Found by doing so with half of the first fold and judging by the other half; two dictionaries
+    tell what more would bring. On noisy tables
     there is next to nothing to gain, so it is not looked for. Half of what is found (in logarithms)
     is believed: it comes from few entries, and too short intervals are worse than too long ones.
     """
@@ -261,11 +268,19 @@ def _gain(
     judged = np.zeros_like(bench.observed)
     judged[rows[::2], columns[::2]] = True
     half = replace(bench, observed=bench.observed & ~judged, folds=bench.folds[:1])
-    members = _members(half, plan, kernelized.on(half), walks[-1], share)
-    fills = [one.fills[0] for one in candidates]
-    before = _upper((np.tensordot(weights, fills, axes=1) - bench.X)[judged])
-    fills[-1] = np.mean([one.X for one in members], axis=0)
-    after = _upper((np.tensordot(weights, fills, axes=1) - bench.X)[judged])
+    wanted = _wanted(plan, walks[-1])
+    members = _members(half, min(wanted, 2), kernelized.on(half), walks[-1], share)
+
+    def size(fill: Array) -> float:
+        fills = [*(one.fills[0] for one in candidates[:-1]), fill]
+        return _upper((np.tensordot(weights, fills, axes=1) - bench.X)[judged])
+
+    before = size(candidates[-1].fills[0])
+    single = float(np.mean([size(one.X) ** 2 for one in members]))
+    both = size(np.mean([one.X for one in members], axis=0)) ** 2
+    # What k members share stays, the rest falls with 1/k: two tell both parts.
+    alike = max(2 * both - single, 0.0)
+    after = np.sqrt(alike + (single - alike) / wanted) if len(members) > 1 else np.sqrt(both)
     return float(np.sqrt(np.clip(after / before, 0.1, 1.0))) if before else 1.0
 
 
@@ -284,15 +299,19 @@ def _refit(bench: Bench, one: Tried, most: int) -> list[tuple[Array, RowModel]]:
     )
 
 
+def _wanted(plan: Plan, walks: Walks) -> int:
+    """How many dictionaries are averaged."""
+    large = walks.recipe.n_components > FEW_POINTS
+    return plan.n_starts or (STARTS_IF_LARGE if large else STARTS)
+
+
 def _members(
-    bench: Bench, plan: Plan, kernelized: Kernelized, walks: Walks, weight: float
+    bench: Bench, wanted: int, kernelized: Kernelized, walks: Walks, weight: float
 ) -> list[Member]:
     """Dictionaries fitted to everything, as many as are wanted."""
     if not weight:
         # Nobody fills in by it, but it may still be asked for coordinates.
         return [kernelized.as_tried(walks, 0)]
-    large = walks.recipe.n_components > FEW_POINTS
-    wanted = plan.n_starts or (STARTS_IF_LARGE if large else STARTS)
     try:
         return kernelized.members(walks, wanted)
     except FAILURES as error:

@@ -222,3 +222,41 @@ def demo(
         from hirank.demo import main
 
         main(["--images", str(images), "--picture", str(picture)])
+
+
+@app.command(short_help="The paper's figures and tables, run again.")
+def reproduce(
+    names: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[NAME ... | all]", show_default=False, help="Without: list them."),
+    ] = None,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="A small version that takes seconds.")
+    ] = False,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="FOLDER",
+            help="Where tables and pictures go. [default: docs/reproduction of the repository]",
+        ),
+    ] = None,
+    experiments: Annotated[
+        Path | None, typer.Option(metavar="FOLDER", help="Where the experiments are.")
+    ] = None,
+    jobs: Annotated[
+        int | None, typer.Option(min=1, help="Processes. [default: one a core]")
+    ] = None,
+    fresh: Annotated[
+        bool, typer.Option("--fresh", help="Run everything again, not only what is missing.")
+    ] = False,
+    as_json: o.Json = False,
+    quiet: o.Quiet = False,
+) -> None:
+    """Example: [bold]hirank reproduce twisted-cubic --quick[/bold]
+
+    Runs experiments of the paper "Online high rank matrix completion" (Fan and Udell, 2019), and
+    hirank beside them. A run that is stopped goes on where it was.
+    """  # noqa: D400
+    _run("reproduce", **locals())

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from functools import partial
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,9 +20,6 @@ from hirank.datasets import (
 )
 from hirank.kernels import Array
 
-FOLDER = Path("../shared/data")
-"""Where real data is looked for if HIRANK_DATA does not say."""
-
 
 class NoData(Exception):
     """A file with real data was not found; the message says how to get it."""
@@ -38,27 +32,48 @@ class Table(NamedTuple):
     labels: NDArray[np.intp] | None = None  # n, which group a row belongs to
 
 
-def _surfaces(seed: int, *, manifolds: int, degree: int, shuffle: bool = False) -> Table:
-    return Table(
-        polynomial_manifolds(
-            100, manifolds=manifolds, degree=degree, shuffle=shuffle, random_state=seed
-        )
-    )
+SURFACES: dict[str, dict[str, int]] = {
+    "one curved surface": {"n_samples": 100, "degree": 3, "manifolds": 1},
+    "three curved surfaces": {"n_samples": 100, "degree": 3, "manifolds": 3},
+    "ten linear subspaces": {"n_samples": 100, "degree": 1, "manifolds": 10},
+    # The paper's examples of equation 36: 0.56 for three surfaces, 0.64 for ten planes.
+    "three quadratic surfaces": {
+        "n_samples": 100,
+        "n_features": 20,
+        "latent": 2,
+        "degree": 2,
+        "manifolds": 3,
+    },
+    "ten planes": {"n_samples": 30, "n_features": 20, "latent": 2, "degree": 1, "manifolds": 10},
+}
+"""Tables of polynomials: arguments of `polynomial_manifolds`; n_samples is of each surface."""
+
+
+def structure(name: str, **options: int) -> dict[str, Any]:
+    """What a table of polynomials is made of, as `hirank.theory` wants it; n_samples is of all."""
+    parts: dict[str, Any] = {"n_features": 30, "latent": 3, **SURFACES[name], **options}
+    parts.pop("shuffle", None)
+    parts["n_samples"] *= parts["manifolds"]
+    return parts
+
+
+def _surfaces(name: str, seed: int, **options: Any) -> Table:
+    parts = {**SURFACES[name], **options}
+    X, labels = polynomial_manifolds(**parts, return_labels=True, random_state=seed)
+    return Table(X, labels)
 
 
 def _hopkins(name: str, seed: int) -> Table:
     return Table(*load_hopkins(name))
 
 
-def _mocap(seed: int) -> Table:
-    return Table(load_mocap().X)
+def _mocap(seed: int, step: int = 2) -> Table:
+    return Table(load_mocap(step=step).X)
 
 
 TABLES: dict[str, Callable[..., Table]] = {
-    "one curved surface": partial(_surfaces, manifolds=1, degree=3),
-    "three curved surfaces": partial(_surfaces, manifolds=3, degree=3),
-    "ten linear subspaces": partial(_surfaces, manifolds=10, degree=1),
-    "twisted cubic": lambda seed: Table(twisted_cubic(100, random_state=seed)),
+    **{name: partial(_surfaces, name) for name in SURFACES},
+    "twisted cubic": lambda seed, n_samples=100: Table(twisted_cubic(n_samples, random_state=seed)),
     "1R2RC": partial(_hopkins, "1R2RC"),
     "1R2TCR": partial(_hopkins, "1R2TCR"),
     "mocap": _mocap,
@@ -67,11 +82,10 @@ TABLES: dict[str, Callable[..., Table]] = {
 
 def table(name: str, seed: int, **options: Any) -> Table:
     """A complete table, n x m; the same for the same seed."""
-    with _real_data():
-        try:
-            return TABLES[name](seed, **options)
-        except FileNotFoundError as error:
-            raise NoData(str(error)) from error
+    try:
+        return TABLES[name](seed, **options)
+    except FileNotFoundError as error:
+        raise NoData(str(error)) from error
 
 
 PATTERNS: dict[str, Callable[[Array, float, int], NDArray[np.bool_]]] = {
@@ -89,16 +103,3 @@ PATTERNS: dict[str, Callable[[Array, float, int], NDArray[np.bool_]]] = {
 def holes(X: Array, pattern: str, rate: float, seed: int) -> NDArray[np.bool_]:
     """What is observed of a table: bool, n x m, True = known."""
     return PATTERNS[pattern](X, rate, seed + 1000)  # not the seed that drew the table
-
-
-@contextmanager
-def _real_data() -> Iterator[None]:
-    """Real data is found beside the repository, if HIRANK_DATA does not say where."""
-    if "HIRANK_DATA" in os.environ or not FOLDER.is_dir():
-        yield
-        return
-    os.environ["HIRANK_DATA"] = str(FOLDER)
-    try:
-        yield
-    finally:
-        del os.environ["HIRANK_DATA"]

@@ -1,0 +1,166 @@
+"""``hirank reproduce``: the paper's figures and tables, run again."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from hirank.cli.console import Told
+from hirank.cli.errors import USAGE, Failure
+
+if TYPE_CHECKING:
+    from hirank.study.config import Experiment
+    from hirank.study.results import Rows
+    from hirank.study.runner import Progress
+
+FOLDER = "experiments"
+WHERE_RESULTS, WHERE_QUICK = Path("docs/reproduction"), Path("build/reproduction")
+"""Where results go, from the folder that holds the experiments."""
+
+
+def run(
+    *,
+    names: list[str] | None,
+    quick: bool,
+    output: Path | None,
+    experiments: Path | None,
+    jobs: int | None,
+    fresh: bool,
+    as_json: bool,
+    quiet: bool,
+) -> None:
+    """Run experiments one after the other, and write the page from all tables there are."""
+    from hirank.study import config
+    from hirank.study.page import write_page
+
+    told = Told(as_json=as_json, quiet=quiet)
+    folder = _folder(experiments)
+    known = config.names(folder)
+    if not names:
+        listed = {name: config.load(folder, name).title for name in known}
+        width = max(map(len, listed))
+        lines = [f"{name:{width}}  {title}" for name, title in listed.items()]
+        told.result({"experiments": listed}, "\n".join([*lines, "", "hirank reproduce NAME | all"]))
+        return
+    wanted = known if names == ["all"] else names
+    small = [config.load(folder, name, quick=quick) for name in wanted]  # all, before any is run
+    base = folder.resolve().parent
+    output = output or base / (WHERE_QUICK if quick else WHERE_RESULTS)
+    os.environ.setdefault("HIRANK_DATA", str(base.parent / "shared" / "data"))
+    facts: dict[str, Any] = {}
+    for experiment in small:
+        facts[experiment.name] = _study(experiment, output, told, jobs, fresh)
+    page = output.with_suffix(".md")
+    everything = [config.load(folder, name, quick=quick) for name in known]
+    write_page([(one, _table(one, output)) for one in everything], output, page)
+    ran = [name for name, found in facts.items() if found["cells"]]
+    text = f"{len(ran)} of {len(wanted)} experiments are in {output}; the page is {page}."
+    told.result({"experiments": facts, "page": str(page)}, text)
+
+
+def _study(
+    experiment: Experiment, output: Path, told: Told, jobs: int | None, fresh: bool
+) -> dict[str, Any]:
+    """Run what is missing of one experiment, then its table and pictures."""
+    from hirank.study import machine, results, runner
+    from hirank.study.cache import Cache
+    from hirank.study.claims import check_expected
+    from hirank.study.data import NoData
+    from hirank.study.pictures import draw
+
+    cache = Cache(output / "cells" / f"{experiment.name}.jsonl")
+    if fresh:
+        cache.clear()
+    here = machine.facts()
+    other = sum(facts.get("code") != here["code"] for facts in cache.facts.values())
+    if other:
+        told.note(
+            f"{experiment.name}: {other} runs are kept from other code; --fresh runs them again."
+        )
+    cache.begin(here)
+    try:
+        with _telling(experiment, told) as tell:
+            runner.run(experiment, cache, jobs=jobs or os.cpu_count() or 1, tell=tell)
+    except NoData as error:
+        told.note(f"{experiment.name} is left out: {error}")
+        return {"cells": 0, "left out": str(error)}
+    except runner.WorkerDied as error:
+        raise Failure(str(error)) from error
+    rows = results.rows(experiment, cache)
+    results.write(_path(experiment, output), rows)
+    pictures = draw(experiment, rows, output / "figures")
+    missed = check_expected(experiment, rows)
+    for sentence in missed:
+        told.note(f"{experiment.name}: {sentence}")
+    failures = {row["failure"] for row in rows if row["failure"]}
+    return {
+        "cells": len({(row["method"], row["settings"], row["seed"]) for row in rows}),
+        "failures": sorted(failures),
+        "outside": missed,
+        "pictures": [str(picture) for picture in pictures],
+    }
+
+
+def _table(experiment: Experiment, output: Path) -> Rows:
+    """The table of an experiment as it was last written; empty if there is none."""
+    from hirank.study import results
+
+    path = _path(experiment, output)
+    return results.read(path) if path.exists() else []
+
+
+def _path(experiment: Experiment, output: Path) -> Path:
+    return output / "tables" / f"{experiment.name}.parquet"
+
+
+def _folder(given: Path | None) -> Path:
+    """Where the experiments are: as given, here or above, or beside an editable installation."""
+    import hirank
+
+    if given is not None:
+        if not given.is_dir():
+            raise Failure(f"There is no folder {str(given)!r}.", USAGE)
+        return given
+    here = Path.cwd()
+    above = [folder / FOLDER for folder in (here, *here.parents)]
+    beside = Path(hirank.__file__).parents[2] / FOLDER
+    for folder in (*above, beside):
+        if any(folder.glob("*/config.toml")):
+            return folder
+    raise Failure(
+        "The experiments are not part of the installed package: get hirank's repository and run "
+        "this there, or give their folder with --experiments.",
+        USAGE,
+    )
+
+
+@contextmanager
+def _telling(experiment: Experiment, told: Told) -> Iterator[Any]:
+    """A line with how far an experiment is; without a terminal, a sentence now and then."""
+    if not told.live:
+        yield lambda progress: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
+    from rich.progress import Progress as Bars
+
+    columns = (
+        TextColumn(experiment.name),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        TextColumn("{task.description}"),
+    )
+    with Bars(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("", total=None)
+
+        def tell(progress: Progress) -> None:
+            minutes = progress.seconds_left / 60
+            left = f"about {minutes:.0f} min left" if minutes >= 1 else "less than a minute left"
+            text = f"{left} ({progress.cell.method.name}, {progress.cell.data})"
+            bar.update(task, completed=progress.done, total=progress.total, description=text)
+
+        yield tell
