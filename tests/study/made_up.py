@@ -40,9 +40,13 @@ SIMPLE = [("interpolation", "interpolation", "peer", 0.01, 2, 0.01)]
 RECOVERY = {"kind": "lines", "measure": "relative error", "x": "rate", "panels": "data"}
 TIMES = {"kind": "bars", "measure": "fit seconds", "panels": "data"}
 PAPER_TIMES = {
-    "VMC": 370, "NLMC": 610, "KFMC (Poly)": 170, "KFMC (RBF)": 190,
-    "OL-KFMC (Poly)": 16, "OL-KFMC (RBF)": 19,
-}  # fmt: skip
+    "VMC": 370,
+    "NLMC": 610,
+    "KFMC (Poly)": 170,
+    "KFMC (RBF)": 190,
+    "OL-KFMC (Poly)": 16,
+    "OL-KFMC (RBF)": 19,
+}
 
 
 def experiment(name, task, methods, pictures, *, settings=None, **more):
@@ -79,7 +83,9 @@ def row(record, method, measure, value, *, data=None, pattern=None, rate=None, s
         "rate": record.rates[0] if rate is None else rate,
         "seed": seed,
         "method": method,
-        "source": next((m.method.source for m in record.methods if m.method.name == method), "peer"),
+        "source": next(
+            (m.method.source for m in record.methods if m.method.name == method), "peer"
+        ),
         "settings": json.dumps(
             next((m.method.settings for m in record.methods if m.method.name == method), {})
         ),
@@ -106,8 +112,13 @@ def completion(name, methods, pictures, measure="relative error", *, hard=None, 
     """Errors that grow with the rate, and times."""
     record = experiment(name, "completion", methods, pictures, rates=RATES, **more)
     rng, rows = np.random.default_rng(0), []
-    cells = [(d, p, r, s) for d in record.data for p in record.patterns for r in record.rates
-             for s in range(record.seeds)]  # fmt: skip
+    cells = [
+        (d, p, r, s)
+        for d in record.data
+        for p in record.patterns
+        for r in record.rates
+        for s in range(record.seeds)
+    ]
     for method, _, _, error, growth, seconds in methods:
         for data, pattern, rate, seed in cells:
             harder = (hard or {}).get(data, 1) * (3 if pattern == "gaps" else 1)
@@ -152,9 +163,16 @@ def momentum():
     pictures = [{"kind": "curves", "measure": "objective"}]
     steps = np.arange(1, 301, 3)
     return along(
-        "momentum", "convergence", methods, pictures, ["objective"], steps, curve,
-        settings=settings, seeds=3,
-    )  # fmt: skip
+        "momentum",
+        "convergence",
+        methods,
+        pictures,
+        ["objective"],
+        steps,
+        curve,
+        settings=settings,
+        seeds=3,
+    )
 
 
 def twisted_cubic():
@@ -163,8 +181,16 @@ def twisted_cubic():
         {"kind": "cubic", "show": "iterations", "method": "KFMC"},
     ]
     methods = [("LRMC", "NNM", "paper"), ("KFMC", "KFMC", "paper"), ("hirank", "KFMC", "hirank")]
-    record = experiment("twisted-cubic", "snapshots", methods, pictures, seeds=1,
-                        data=["twisted cubic"], patterns=["per sample"], rates=[1 / 3, 2 / 3])  # fmt: skip
+    record = experiment(
+        "twisted-cubic",
+        "snapshots",
+        methods,
+        pictures,
+        seeds=1,
+        data=["twisted cubic"],
+        patterns=["per sample"],
+        rates=[1 / 3, 2 / 3],
+    )
     rng, rows = np.random.default_rng(0), []
     s = rng.uniform(-1, 1, 100)
     truth = np.column_stack([s, s**2, s**3])
@@ -174,7 +200,9 @@ def twisted_cubic():
             steps = [0, 10, 50, 100, 300, 500] if method == "KFMC" else [500]
             for at in steps:
                 off = 0.02 if rate < 0.5 and method != "LRMC" else 0.8
-                fill = truth * (1 - np.exp(-at / 60)) + off * rng.normal(size=truth.shape) * (at > 0)
+                fill = truth * (1 - np.exp(-at / 60)) + off * rng.normal(size=truth.shape) * (
+                    at > 0
+                )
                 filled = np.where(observed, truth, fill)
                 rows += [
                     row(record, method, f"x{j + 1}", value, rate=rate, at=float(at), item=i)
@@ -196,9 +224,15 @@ def complexity():
         return 0.05 + OFFLINE[place][5] * (places / 800) ** powers[place]
 
     return along(
-        "complexity", "growth", OFFLINE, [{"kind": "growth"}], ["fit seconds", "peak MB"],
-        np.array([200, 400, 800, 1600, 3200]), curve, seeds=3,
-    )  # fmt: skip
+        "complexity",
+        "growth",
+        OFFLINE,
+        [{"kind": "growth"}],
+        ["fit seconds", "peak MB"],
+        np.array([200, 400, 800, 1600, 3200]),
+        curve,
+        seeds=3,
+    )
 
 
 def sampling_rate():
@@ -208,9 +242,12 @@ def sampling_rate():
     }
     pictures = [{"kind": "threshold", "measure": "missing error", "marks": marks}]
     record, rows = completion(
-        "sampling-rate", OFFLINE[4:7], pictures, "missing error",
+        "sampling-rate",
+        OFFLINE[4:7],
+        pictures,
+        "missing error",
         data=["three quadratic surfaces", "ten planes"],
-    )  # fmt: skip
+    )
     theory = {"three quadratic surfaces": (0.56, 0.91), "ten planes": (0.64, 1.45)}
     rows += [
         row(record, "hirank", measure, value, data=data, rate=rate)
@@ -222,17 +259,24 @@ def sampling_rate():
 
 
 def missing_patterns():
-    record = experiment("missing-patterns", "pattern_picture", [("none", "mean", "peer")],
-                        [{"kind": "patterns"}], patterns=["random", "gaps"], data=["mocap"], seeds=1)  # fmt: skip
+    record = experiment(
+        "missing-patterns",
+        "pattern_picture",
+        [("none", "mean", "peer")],
+        [{"kind": "patterns"}],
+        patterns=["random", "gaps"],
+        data=["mocap"],
+        seeds=1,
+    )
     rng = np.random.default_rng(0)
     missing = {
         "random": rng.random((20, 300)) < 0.5,
         "gaps": np.repeat(rng.random((20, 30)) < 0.5, 10, axis=1),
     }
     return record, [
-        row(record, "none", "missing", value, pattern=name, item=int(j), at=float(i))
+        row(record, "none", "hole", 1, pattern=name, item=int(j), at=float(i))
         for name, table in missing.items()
-        for (j, i), value in np.ndenumerate(table)
+        for j, i in zip(*np.nonzero(table), strict=True)
     ]
 
 
@@ -242,10 +286,14 @@ def online_cost():
 
     measures = ["empirical cost", "empirical error"]
     return along(
-        "online-cost", "online_cost", ONLINE[3:], 
+        "online-cost",
+        "online_cost",
+        ONLINE[3:],
         [{"kind": "lines", "measure": measures, "x": "at", "panels": "measure"}],
-        measures, np.arange(1, 301, 2), curve,
-    )  # fmt: skip
+        measures,
+        np.arange(1, 301, 2),
+        curve,
+    )
 
 
 def passes():
@@ -257,9 +305,18 @@ def passes():
 
 
 def mocap_time():
-    methods = [*OFFLINE[2:7], *ONLINE[3:], ]
-    record = experiment("mocap-time", "completion", methods,
-                        [TIMES | {"paper": PAPER_TIMES}], data=["mocap"], seeds=3)  # fmt: skip
+    methods = [
+        *OFFLINE[2:7],
+        *ONLINE[3:],
+    ]
+    record = experiment(
+        "mocap-time",
+        "completion",
+        methods,
+        [TIMES | {"paper": PAPER_TIMES}],
+        data=["mocap"],
+        seeds=3,
+    )
     rng = np.random.default_rng(0)
     return record, [
         row(record, m[0], "fit seconds", 20 * m[5] * rng.lognormal(0, 0.1), seed=seed)
@@ -269,22 +326,32 @@ def mocap_time():
 
 
 SHAPES = {
-    "synthetic-offline": lambda: completion("synthetic-offline", OFFLINE, [RECOVERY, TIMES],
-        data=CASES, hard={CASES[1]: 3, CASES[2]: 2}),
+    "synthetic-offline": lambda: completion(
+        "synthetic-offline", OFFLINE, [RECOVERY, TIMES], data=CASES, hard={CASES[1]: 3, CASES[2]: 2}
+    ),
     "synthetic-online": lambda: completion("synthetic-online", ONLINE, [RECOVERY], data=CASES),
     "synthetic-ose": lambda: completion("synthetic-ose", OSE, [RECOVERY], data=CASES),
     "momentum": momentum,
     "online-cost": online_cost,
     "passes": passes,
     "twisted-cubic": twisted_cubic,
-    "hopkins": lambda: completion("hopkins", OFFLINE,
-        [RECOVERY | {"measure": "clustering error"}], "clustering error",
-        data=["1R2RC", "1R2TCR"]),
-    "mocap": lambda: completion("mocap", OFFLINE + ONLINE + SIMPLE,
-        [RECOVERY | {"panels": "pattern"}], data=["mocap"], patterns=["random", "gaps"]),
+    "hopkins": lambda: completion(
+        "hopkins",
+        OFFLINE,
+        [RECOVERY | {"measure": "clustering error"}],
+        "clustering error",
+        data=["1R2RC", "1R2TCR"],
+    ),
+    "mocap": lambda: completion(
+        "mocap",
+        OFFLINE + ONLINE + SIMPLE,
+        [RECOVERY | {"panels": "pattern"}],
+        data=["mocap"],
+        patterns=["random", "gaps"],
+    ),
     "mocap-time": mocap_time,
     "complexity": complexity,
     "sampling-rate": sampling_rate,
     "missing-patterns": missing_patterns,
-}  # fmt: skip
+}
 """What makes each of the thirteen experiments, and rows as they might be."""

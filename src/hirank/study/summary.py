@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -84,6 +84,8 @@ def pick(summary: Summary, **wanted: Any) -> Summary:
     [0.2]
     """
     sets = {name: _several(value) for name, value in wanted.items() if value is not None}
+    if "rate" in sets:
+        sets["rate"] = [_share(rate) for rate in sets["rate"]]
     return {
         group: spread
         for group, spread in summary.items()
@@ -137,7 +139,9 @@ def failures(rows: Iterable[Row]) -> list[Failed]:
 
 def run_of(row: Row) -> tuple[Any, ...]:
     """What tells runs of an experiment apart: the same for all rows of one."""
-    return tuple(row[name] for name in ("data", "pattern", "rate", "seed", "method", "settings"))
+    # Runs of different sizes differ in nothing but their time.
+    names = ("data", "pattern", "rate", "seed", "method", "settings", "seconds", "cpu_seconds")
+    return tuple(row[name] for name in names)
 
 
 def methods_of(rows: Iterable[Row]) -> list[str]:
@@ -149,6 +153,11 @@ def _group(row: Row) -> Group:
     # 0.1 + 0.2 is 0.3 here.
     rate = round(float(row["rate"]), 9)
     return Group(row["data"], row["pattern"], rate, row["method"], row["measure"], float(row["at"]))
+
+
+def _share(rate: Any) -> float:
+    """0.1 + 0.2 is 0.3 here."""
+    return round(float(rate), 9)
 
 
 def _spread(values: list[float]) -> Spread:

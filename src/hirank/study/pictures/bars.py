@@ -10,7 +10,7 @@ import numpy as np
 from hirank.report.words import number
 from hirank.study.pictures import style
 from hirank.study.pictures.lines import found_in
-from hirank.study.summary import Row, Summary, failures, methods_of, pick
+from hirank.study.summary import Row, Summary, failures, pick
 
 
 def bars(experiment: Any, rows: Sequence[Row], picture: Mapping[str, Any]) -> Any:
@@ -35,11 +35,12 @@ def bars(experiment: Any, rows: Sequence[Row], picture: Mapping[str, Any]) -> An
         ax.set_visible(False)
     log = picture.get("log", True)
     paper = picture.get("paper", {})
-    medians = [spread.median for spread in found.values()] + [paper[name] for name in paper]
+    medians = [spread.median for spread in found.values()] + [*paper.values()]
     low = min((x for x in medians if x > 0), default=0.1) / 2.5 if log else 0.0
     for ax, title in zip(axes, titles, strict=False):
         for place, name in enumerate(names):
-            _bar(ax, place, pick(found, **{panels: title, "method": name}), looks[name], low)
+            part = pick(found, **{panels: title, "method": name})
+            _bar(ax, place, part, looks[name], low, paper.get(name))
         known = [place for place, name in enumerate(names) if name in paper]
         if known:
             _diamonds(ax, known, [paper[names[place]] for place in known])
@@ -60,11 +61,14 @@ def bars(experiment: Any, rows: Sequence[Row], picture: Mapping[str, Any]) -> An
     if paper:
         style.legend(drawn, {"in the paper": axes[0].collections[-1]})
     absent = [name for name in wanted if name not in names]
-    style.tell(drawn, absent, [each for each in failures(rows) if each.method in methods_of(rows)])
+    style.tell(drawn, absent, [each for each in failures(rows) if each.method in wanted])
     return drawn
 
 
-def _bar(ax: Any, place: int, found: Summary, look: style.Look, low: float) -> None:
+def _bar(
+    ax: Any, place: int, found: Summary, look: style.Look, low: float, told: float | None
+) -> None:
+    """From `low` on, its number at the end, beyond what the paper told."""
     if not found:
         ax.text(low * 1.15, place, "not run", va="center", fontsize=8, color="#777777")
         return
@@ -80,9 +84,9 @@ def _bar(ax: Any, place: int, found: Summary, look: style.Look, low: float) -> N
         ax.plot(ends, [place, place], color="#FFFFFF", linewidth=2.6, solid_capstyle="butt")
         ax.plot(ends, [place, place], color="#333333", linewidth=1.1)
     ax.annotate(
-        number(value),
-        (max(value, ends[1]), place),
-        (4, 0),
+        number(value) if told is None else f"{number(value)} (paper {number(told)})",
+        (max(value, ends[1], told or 0), place),
+        (5 if told is None else 8, -0.5),
         textcoords="offset points",
         va="center",
         fontsize=8.5,

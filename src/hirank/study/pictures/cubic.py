@@ -14,6 +14,8 @@ from hirank.study.summary import Row, failures
 
 TRUE, FILLED = "#C8321E", "#0B5FA5"
 """Red and blue as in the paper; also told apart by size and shape."""
+EDGE = 1.25
+"""The curve lies in the cube from -1 to 1."""
 
 
 def cubic(experiment: Any, rows: Sequence[Row], picture: Mapping[str, Any]) -> Any:
@@ -39,8 +41,10 @@ def cubic(experiment: Any, rows: Sequence[Row], picture: Mapping[str, Any]) -> A
         ax = drawn.add_subplot(lines, columns, place, projection="3d")
         if key in filled:
             _panel(ax, truth[key[0], key[1], 0.0], filled[key], handles)
+            title += _outside(filled[key])
         else:
-            ax.text2D(0.5, 0.5, "not run", ha="center", transform=ax.transAxes)
+            ax.set_axis_off()
+            ax.text2D(0.5, 0.5, "no numbers", ha="center", transform=ax.transAxes)
         ax.set_title(title, y=0.98)
     style.legend(drawn, handles, loc="outside lower center", ncols=2)
     names = {key[0] for _, key in panels}
@@ -107,21 +111,26 @@ def _removed(rate: float) -> str:
     )
 
 
+def _inside(points: Array) -> Any:
+    """Points in the cube that is drawn: further out, they would make the curve a dot."""
+    return np.all(np.abs(points) <= EDGE, axis=1)
+
+
+def _outside(points: Array) -> str:
+    count = int(np.sum(~_inside(points)))
+    return f" ({count} points outside)" if count else ""
+
+
 def _panel(ax: Any, truth: Array, filled: Array, handles: dict[str, Any]) -> None:
-    # Beyond the cube a failed method would make the curve a dot.
-    inside = np.all(np.abs(filled) <= 1.6, axis=1)
+    inside = _inside(filled)
     handles["complete data"] = ax.scatter(
         *truth.T, s=20, color=TRUE, alpha=0.55, linewidth=0, depthshade=False
     )
     handles["completed"] = ax.scatter(
         *filled[inside].T, s=13, facecolor="none", edgecolor=FILLED, linewidth=0.9, depthshade=False
     )
-    if not inside.all():
-        ax.text2D(
-            0.02, 0.02, f"{np.sum(~inside)} points outside", fontsize=8, transform=ax.transAxes
-        )
     ax.view_init(elev=18, azim=-62)
-    ax.set(xlim=(-1.2, 1.2), ylim=(-1.2, 1.2), zlim=(-1.2, 1.2))
+    ax.set(xlim=(-EDGE, EDGE), ylim=(-EDGE, EDGE), zlim=(-EDGE, EDGE))
     for axis, label in ((ax.xaxis, "$x_1$"), (ax.yaxis, "$x_2$"), (ax.zaxis, "$x_3$")):
         axis.set_ticks([-1, 0, 1])
         axis.set_label_text(label)

@@ -91,4 +91,8 @@ def _slopes(ax: Any, points: Sequence[tuple[float, Any]]) -> None:
             color="#666666",
         )
     ax.set_ylim(bottom, top * 1.6)
+    sizes = np.unique(x)
+    shown = sizes[:: -(-len(sizes) // 6)]
+    ax.set_xticks(shown, [f"{size:,.0f}" for size in shown])
+    ax.minorticks_off()
     ax.set_xlim(low / 1.1, high * 1.25)

@@ -23,35 +23,30 @@ Curve = list[tuple[float, Spread]]
 
 
 def lines(experiment: Any, rows: Sequence[Row], picture: Mapping[str, Any]) -> Any:
-    """A measure (or several) against `x`, which is "rate" or "at", a panel for each of `panels`.
+    """A measure (or several) against `x`, which is "rate" or "at".
 
-    `panels` is "data" (default), "pattern", "rate" or "measure".
+    There is a panel for each of `panels` ("data" by default, or "pattern", "rate", "measure"), and
+    for whatever else differs.
     """
     x = picture.get("x", "rate")
-    panels = picture.get("panels", "data")
     found = found_in(rows, picture, last=x == "rate")
     if not found:
         return None
     looks = style.looks(experiment, rows)
-    titles = list(dict.fromkeys(getattr(group, panels) for group in found))
-    height = 3.1 * style.grid_of(len(titles))[0] + 0.5
-    drawn = style.figure(height)
-    axes = _panels(drawn, len(titles), sharey=panels != "measure")
+    panels = _panels(found, picture.get("panels", "data"), x)
+    measures = list(dict.fromkeys(group.measure for group in found))
+    drawn, axes, left = _axes(len(panels), 3.1, sharey=len(measures) == 1)
     handles: dict[str, Any] = {}
-    for ax, title in zip(axes, titles, strict=True):
-        part = pick(found, **{panels: title})
+    for ax, (title, part) in zip(axes, panels.items(), strict=True):
         for name, curve in curves_of(part, x).items():
             scaled = [(100 * place, spread) for place, spread in curve] if x == "rate" else curve
             handles[name] = draw_line(ax, scaled, looks[name])
-        ax.set_title(_title(panels, title))
+        ax.set_title(title)
         ax.set_xlabel(_along(experiment, picture, x))
-        _scale(ax, part, picture)
-    measures = list(dict.fromkeys(group.measure for group in found))
-    for ax in axes if panels == "measure" else axes[:: style.grid_of(len(titles))[1]]:
-        ax.set_ylabel(ax.get_title() if panels == "measure" else " / ".join(measures))
-    if panels != "measure" and any(ax.get_yscale() == "log" for ax in axes):
-        axes[0].set_yscale("log")
-    _finish(drawn, experiment, rows, picture, handles, looks)
+        if len(measures) > 1 or ax in left:
+            ax.set_ylabel(next(iter(part)).measure)
+        _scale(ax, part if len(measures) > 1 else found, picture)
+    _finish(drawn, rows, picture, handles, looks)
     return drawn
 
 
@@ -65,28 +60,27 @@ def threshold(experiment: Any, rows: Sequence[Row], picture: Mapping[str, Any]) 
     if not found:
         return None
     looks = style.looks(experiment, rows)
-    titles = list(dict.fromkeys(group.data for group in found))
-    drawn = style.figure(3.3 * style.grid_of(len(titles))[0] + 0.5)
-    axes = _panels(drawn, len(titles), sharey=True)
+    panels = _panels(found, "data", "rate")
+    drawn, axes, left = _axes(len(panels), 3.3, sharey=True)
     handles: dict[str, Any] = {}
     everything = at_last(summarize(rows))
-    for ax, title in zip(axes, titles, strict=True):
-        part = pick(found, data=title)
+    for ax, (title, part) in zip(axes, panels.items(), strict=True):
         for name, curve in curves_of(part, "rate").items():
             observed = [(100 * (1 - rate), spread) for rate, spread in curve]
             handles[name] = draw_line(ax, observed, looks[name])
-        _scale(ax, part, picture)
-        _marks(ax, pick(everything, data=title), picture.get("marks", {}), handles)
+        _scale(ax, found, picture)
+        theory = pick(everything, data=next(iter(part)).data)
+        _marks(ax, theory, picture.get("marks", {}), handles)
         ax.set_title(title)
         ax.set_xlabel("observed entries (%)")
-    for ax in axes[:: style.grid_of(len(titles))[1]]:
-        ax.set_ylabel(str(picture.get("measure", "relative error")))
-    _finish(drawn, experiment, rows, picture, handles, looks)
+        if ax in left:
+            ax.set_ylabel(next(iter(part)).measure)
+    _finish(drawn, rows, picture, handles, looks)
     return drawn
 
 
 def _marks(ax: Any, found: Summary, marks: Mapping[str, Any], handles: dict[str, Any]) -> None:
-    """Vertical lines where theory says that recovery starts; beyond 100 % an arrow says so."""
+    """Vertical lines where theory says that recovery starts; beyond 100 % words say so."""
     for place, (label, value) in enumerate(marks.items()):
         if isinstance(value, str):
             values = [spread.median for spread in pick(found, measure=value).values()]
@@ -98,16 +92,17 @@ def _marks(ax: Any, found: Summary, marks: Mapping[str, Any], handles: dict[str,
             line = ax.axvline(100 * value, zorder=2, **look)
         else:
             line = ax.plot([], [], **look)[0]
-            ax.annotate(
-                f"{label}: {100 * value:.0f} %",
-                (1, 0.96 - 0.09 * place),
-                (0.62, 0.96 - 0.09 * place),
-                xycoords="axes fraction",
+            ax.text(
+                0.99,
+                0.97 - 0.08 * place,
+                f"{label}: {100 * value:.0f} % \N{RIGHTWARDS ARROW}",
+                transform=ax.transAxes,
                 ha="right",
-                va="center",
+                va="top",
                 fontsize=8.5,
-                color="#555555",
-                arrowprops={"arrowstyle": "->", "color": "#555555"},
+                color="#444444",
+                bbox={"facecolor": "white", "edgecolor": "none", "pad": 1.5},
+                zorder=5,
             )
         handles.setdefault(label, line)
 
@@ -129,19 +124,39 @@ def found_in(rows: Sequence[Row], picture: Mapping[str, Any], *, last: bool) -> 
     return at_last(found) if last else found
 
 
-def _panels(drawn: Any, many: int, *, sharey: bool) -> list[Any]:
+def _panels(found: Summary, first: str, x: str) -> dict[str, Summary]:
+    """A panel for each of `first`, and for whatever else differs; by title."""
+    others = ["measure", "data", "pattern", *(["rate"] if x == "at" else [])]
+    differ = [name for name in others if len({getattr(group, name) for group in found}) > 1]
+    names = [first, *(name for name in differ if name != first)]
+    panels: dict[str, Summary] = {}
+    for group, spread in found.items():
+        title = ", ".join(_title(name, getattr(group, name)) for name in names)
+        panels.setdefault(title, {})[group] = spread
+    return panels
+
+
+def _axes(many: int, height: float, *, sharey: bool) -> tuple[Any, list[Any], list[Any]]:
+    """A figure, its panels, and those at the left."""
     shape = style.grid_of(many)
-    axes = drawn.subplots(*shape, squeeze=False, sharey=sharey).ravel()
-    for ax in axes[many:]:
+    drawn = style.figure(height * shape[0] + 0.5)
+    axes = drawn.subplots(*shape, squeeze=False, sharey=sharey)
+    for ax in axes.ravel()[many:]:
         ax.set_visible(False)
-    return list(axes[:many])
+    return drawn, list(axes.ravel()[:many]), list(axes[:, 0])
 
 
 def curves_of(found: Summary, x: str) -> dict[str, Curve]:
     """For each method its medians along x."""
     curves: dict[str, dict[float, Spread]] = {}
     for group, spread in found.items():
-        curves.setdefault(group.method, {})[getattr(group, x)] = spread
+        curve = curves.setdefault(group.method, {})
+        if getattr(group, x) in curve:
+            raise ValueError(
+                f"Two curves of {group.method} would be one: name the data, patterns or rates that "
+                "the picture is about."
+            )
+        curve[getattr(group, x)] = spread
     return {name: sorted(curve.items()) for name, curve in curves.items()}
 
 
@@ -186,7 +201,6 @@ def _along(experiment: Any, picture: Mapping[str, Any], x: str) -> str:
 
 def _finish(
     drawn: Any,
-    experiment: Any,
     rows: Sequence[Row],
     picture: Mapping[str, Any],
     handles: dict[str, Any],

@@ -18,10 +18,10 @@ MOST = 1200
 def patterns(experiment: Any, rows: Sequence[Row], picture: Mapping[str, Any]) -> Any:
     """One over another, the patterns of the first seed at the lowest rate (or `rate`).
 
-    From the measure "missing" (1 or 0; `at` is the sample, `item` the feature). `samples` says how
-    many samples are drawn, from the first on.
+    From the measure "hole": the length of a run of missing samples, from sample `at` on, in feature
+    `item`. `samples` says how many samples are drawn, from the first on.
     """
-    mine = [row for row in rows if row["measure"] == "missing" and not row["failure"]]
+    mine = [row for row in rows if row["measure"] == "hole" and not row["failure"]]
     if not mine:
         return None
     seed = min(row["seed"] for row in mine)
@@ -45,7 +45,9 @@ def patterns(experiment: Any, rows: Sequence[Row], picture: Mapping[str, Any]) -
 
 def _table(rows: Sequence[Row]) -> Array:
     """1 where missing: features x samples."""
-    place = np.array([(row["item"], row["at"]) for row in rows], int)
-    missing = np.zeros(place.max(axis=0) + 1)
-    missing[place[:, 0], place[:, 1]] = [row["value"] for row in rows]
+    samples = max(int(row["at"] + row["value"]) for row in rows)
+    missing = np.zeros((max(row["item"] for row in rows) + 1, samples))
+    for row in rows:
+        first = int(row["at"])
+        missing[row["item"], first : first + int(row["value"])] = 1
     return missing
