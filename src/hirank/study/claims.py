@@ -38,6 +38,17 @@ def judge(experiment: Any, rows: Sequence[Row]) -> list[Verdict]:
         where along curves (by default at their end); ``because`` is our explanation.
     rows : list of dict
         The tidy table.
+
+    Examples
+    --------
+    >>> from types import SimpleNamespace
+    >>> from hirank.study.claims import judge
+    >>> claim = dict(says="Its rank is 19.", kind="equals", measure="rank", value=19)
+    >>> row = dict(data="a", pattern="none", rate=0.0, seed=0, method="truth", chosen=True)
+    >>> row |= dict(measure="rank", at=0.0, item=0, value=19.0, failure="")
+    >>> [verdict] = judge(SimpleNamespace(name="ranks", claims=[claim]), [row])
+    >>> verdict.holds, verdict.numbers
+    ('yes', 'The rank is 19.')
     """
     summary = summarize(rows)
     return [_verdict(experiment.name, claim, summary) for claim in experiment.claims]

@@ -125,10 +125,12 @@ def _wanted(claim: Claim, group: Group) -> float | None:
     return None if wanted is None else float(wanted)
 
 
+NOUNS = {"fit seconds": "time of the fit", "peak MB": "peak of memory"}
+
+
 def _noun(claim: Claim) -> str:
-    return {"fit seconds": "time of the fit", "peak MB": "peak of memory"}.get(
-        claim["measure"], claim["measure"]
-    )
+    measure = str(claim["measure"])
+    return NOUNS.get(measure, measure)
 
 
 def _span(cases: Sequence[Case]) -> str:
