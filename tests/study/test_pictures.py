@@ -155,6 +155,18 @@ def test_exponents_are_in_the_legend_of_growth():
     assert "NLMC   3.0 | 1.8" in legend
 
 
+def test_a_run_that_diverges_leaves_the_picture():
+    experiment, rows = SHAPES["momentum"]()
+    top = drawn(experiment, rows).axes[0].get_ylim()[1]
+    rows = [
+        r | {"value": 1e100 if r["at"] > 200 and r["method"] == "poly, eta 0.9" else r["value"]}
+        for r in rows
+    ]
+    figure = drawn(experiment, rows)
+    assert figure.axes[0].get_ylim()[1] < 4 * top
+    assert figure.axes[1].get_ylim()[1] < 2 * top
+
+
 def test_theory_is_marked_where_it_is_or_told_beyond():
     figure = drawn(*SHAPES["sampling-rate"]())
     first, second = figure.axes

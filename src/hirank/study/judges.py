@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from hirank.report.words import number, percent
-from hirank.study.summary import Group, Summary, exponent
+from hirank.study.summary import Group, Summary, late_exponent
 
 Claim = Mapping[str, Any]
 Place = tuple[str, str, float]
@@ -91,7 +91,7 @@ def _exponent(found: Summary, claim: Claim) -> Iterator[Case]:
     for label, curve in _curves(found).items():
         points = [(at, value) for at, value in curve if at > 0 and value > 0]
         if len(points) > 1:
-            slope = exponent(*zip(*points, strict=True))
+            slope = late_exponent(*zip(*points, strict=True))
             holds = claim.get("from", -math.inf) <= slope <= claim.get("to", math.inf)
             yield Case(label, holds, slope)
 
@@ -170,7 +170,7 @@ def _tell_value(cases: Sequence[Case], claim: Claim) -> str:
 
 
 def _tell_exponent(cases: Sequence[Case], claim: Claim) -> str:
-    return f"The {_noun(claim)} grows with the power {_span(cases)}."
+    return f"The {_noun(claim)} grows with the power {_span(cases)} of the size."
 
 
 Judged = Callable[[Summary, Claim], Iterator[Case]]
@@ -193,7 +193,7 @@ KINDS: dict[str, tuple[Judged, tuple[str, ...], Told]] = {
 - falls: along `at` the last value is below the first, and a `share` of steps falls
 - ordered: `methods` are named from the lowest to the highest; equal neighbors are in order
 - equals, at_most, at_least: `value`, one number or one by data; `tolerance`
-- exponent: the slope of log measure over log `at` is in `from` to `to`
+- exponent: the slope of log measure over log `at` is in `from` to `to`; of the larger half of `at`
 """
 WHOLE = {"falls", "exponent"}
 """Kinds that are about whole curves."""

@@ -115,6 +115,20 @@ def exponent(x: Sequence[float], y: Sequence[float]) -> float:
     return float(np.polyfit(np.log(x), np.log(y), 1)[0])
 
 
+def late_exponent(x: Sequence[float], y: Sequence[float]) -> float:
+    """The same of the larger half of x only, three places at least: fixed costs hide growth.
+
+    Examples
+    --------
+    >>> from hirank.study.summary import late_exponent
+    >>> sizes = [1, 10, 100, 1000, 10000]
+    >>> round(late_exponent(sizes, [100 + x**2 for x in sizes]), 2)
+    2.0
+    """
+    first = min(len(x) // 2, max(0, len(x) - 3))
+    return exponent(x[first:], y[first:])
+
+
 def failures(rows: Iterable[Row]) -> list[Failed]:
     """Methods with failed runs, grids included, with how many there are of how many.
 

@@ -9,7 +9,7 @@ from typing import Any
 from hirank.report.words import number
 from hirank.study.pictures import style
 from hirank.study.pictures.lines import ALONG, curves_of, draw_line, found_in
-from hirank.study.summary import Row, failures, pick
+from hirank.study.summary import Row, Summary, failures, pick
 
 KERNELS = {"poly": "polynomial kernel", "rbf": "RBF kernel"}
 
@@ -48,13 +48,23 @@ def curves(experiment: Any, rows: Sequence[Row], picture: Mapping[str, Any]) -> 
             handles[label] = draw_line(ax, curve, look)
         ax.set_title(KERNELS.get(title, str(title)))
         ax.set_xlabel(str(picture.get("x_label") or ALONG.get(experiment.task, "iteration")))
-        if picture.get("log", style.spans_decades([s.median for s in part.values()])):
+        _limit(ax, part)
+        shown = [s.median for s in part.values() if s.median <= ax.get_ylim()[1]]
+        if picture.get("log", style.spans_decades(shown)):
             ax.set_yscale("log")
     axes[0].set_ylabel(measure)
     style.legend(drawn, handles)
     absent = [name for name in looks if not pick(found, method=name)]
     style.tell(drawn, absent, failures(rows))
     return drawn
+
+
+def _limit(ax: Any, found: Summary) -> None:
+    """Runs that diverge leave the picture at the top, instead of making all others a line."""
+    first = min(group.at for group in found)
+    top = 3 * max(spread.median for group, spread in found.items() if group.at == first)
+    if top > 0 and max(spread.median for spread in found.values()) > top:
+        ax.set_ylim(top=top)
 
 
 def _ramp(many: int) -> list[str]:

@@ -9,7 +9,7 @@ import numpy as np
 
 from hirank.study.pictures import style
 from hirank.study.pictures.lines import curves_of, draw_line, found_in
-from hirank.study.summary import Row, exponent, failures, pick
+from hirank.study.summary import Row, failures, late_exponent, pick
 
 UNITS = {"fit seconds": "seconds of CPU time", "peak MB": "peak memory (MB)"}
 
@@ -17,8 +17,7 @@ UNITS = {"fit seconds": "seconds of CPU time", "peak MB": "peak memory (MB)"}
 def growth(experiment: Any, rows: Sequence[Row], picture: Mapping[str, Any]) -> Any:
     """Measures against `at`, the number of samples, on log-log scales, a panel for each.
 
-    The legend tells the fitted exponents: of methods that a fixed cost hides at first, of the
-    larger half of the samples only (at least three sizes).
+    The legend tells the exponents, fitted to the larger half of the sizes.
     """
     measures = picture.get("measure", ["fit seconds", "peak MB"])
     measures = [measures] if isinstance(measures, str) else list(measures)
@@ -57,10 +56,9 @@ def growth(experiment: Any, rows: Sequence[Row], picture: Mapping[str, Any]) -> 
 
 
 def _power(curve: Sequence[tuple[float, Any]]) -> str:
-    tail = curve[min(len(curve) // 2, max(0, len(curve) - 3)) :]
-    if len(tail) < 2:
+    if len(curve) < 2:
         return "\N{EN DASH}"
-    return f"{exponent([at for at, _ in tail], [spread.median for _, spread in tail]):.1f}"
+    return f"{late_exponent([at for at, _ in curve], [spread.median for _, spread in curve]):.1f}"
 
 
 def _slopes(ax: Any, points: Sequence[tuple[float, Any]]) -> None:

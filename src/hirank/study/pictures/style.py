@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from textwrap import wrap
 from typing import Any
 
 import numpy as np
@@ -50,6 +51,9 @@ DASHES = ("-", (0, (4, 1.5)), (0, (1, 1.2)), (0, (6, 1.5, 1, 1.5)))
 _ESTIMATORS = {
     "KFMC": "kernel",
     "OnlineKFMC": "kernel",
+    "Algorithm 1": "kernel",
+    "OSE-KFMC": "kernel",
+    "OSE-LRF": "low rank",
     "LRF": "low rank",
     "NNM": "low rank",
     "SoftImpute": "low rank",
@@ -175,9 +179,9 @@ def tell(drawn: Any, absent: Sequence[str], failed: Sequence[Failed]) -> None:
         parts.append(f"failed runs, left out: {counts}")
     if parts:
         text = "; ".join(parts)
-        drawn.supxlabel(
-            text[0].upper() + text[1:] + ".", fontsize=8.5, color="#555555", x=0.01, ha="left"
-        )
+        # Wrapped by hand: matplotlib would not.
+        lines = wrap(f"{text[0].upper()}{text[1:]}.", round(15 * drawn.get_figwidth()))
+        drawn.supxlabel("\n".join(lines), fontsize=8.5, color="#555555", x=0.01, ha="left")
 
 
 def panel_title(name: str) -> str:
