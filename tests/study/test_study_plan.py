@@ -21,8 +21,8 @@ seeds = 3
 name = "LRF"
 estimator = "LRF"
 settings = { scale = false }
-grid = { n_components = [2, 4, 8] }
-settings_for = { "ten linear subspaces" = { n_components = 3 } }
+grid = { rank = [2, 4, 8] }
+settings_for = { "ten linear subspaces" = { rank = 3 } }
 
 [[method]]
 name = "hirank"
@@ -35,7 +35,7 @@ rates = [0.3]
 seeds = 1
 methods = ["LRF"]
 [quick.settings.LRF]
-n_components = 2
+rank = 2
 """
 
 
@@ -55,7 +55,7 @@ def outcome(one, error):
     return Outcome(one.key, (Measurement("missing error", error),), 1.0, 0.5)
 
 
-def play(experiment, cache, errors=lambda one: one.method.settings.get("n_components", 9) / 100):
+def play(experiment, cache, errors=lambda one: one.method.settings.get("rank", 9) / 100):
     """All cells with made-up errors, in as many rounds as it takes."""
     rounds = []
     while found := waiting(experiment, cache.outcomes):
@@ -71,17 +71,17 @@ def test_an_experiment_is_read(experiment, folder):
     assert experiment.patterns == ("random",)
     lrf, hirank = experiment.methods
     assert hirank.method == Method("hirank", "KFMC", "hirank", {})
-    sizes = [m.settings["n_components"] for m in lrf.variants("one curved surface")]
+    sizes = [m.settings["rank"] for m in lrf.variants("one curved surface")]
     assert sizes == [2, 4, 8]
     assert [m.settings for m in lrf.variants("ten linear subspaces")] == [
-        {"scale": False, "n_components": 3}
+        {"scale": False, "rank": 3}
     ]
 
 
 def test_the_quick_version_is_smaller(folder):
     quick = config.load(folder, "example", quick=True)
     assert (quick.rates, quick.seeds, len(quick.methods)) == ((0.3,), 1, 1)
-    assert [m.settings["n_components"] for m in quick.methods[0].variants("x")] == [2]
+    assert [m.settings["rank"] for m in quick.methods[0].variants("x")] == [2]
 
 
 @pytest.mark.parametrize(
@@ -90,6 +90,7 @@ def test_the_quick_version_is_smaller(folder):
         ('task = "completion"', 'task = "completion"\nspeed = 1', "'speed' is no setting"),
         ('estimator = "LRF"', 'estimator = "SVD"', "no estimator 'SVD': there are KFMC"),
         ('data = ["one', 'data = ["a table", "one', "no table 'a table'"),
+        ("grid = { rank", "grid = { rang", "'rang' is no setting of LRF: there are"),
         ("grid = {", "grit = {", "'grit' is no setting of a"),
         ('methods = ["LRF"]', 'methods = ["VMC"]', "no method 'VMC': there are LRF, hirank"),
         ("seeds = 3", "seeds = 0", "at least 1"),
@@ -134,7 +135,7 @@ def test_all_settings_run_on_the_first_seed_and_the_best_on_the_others(experimen
     # 2 tables x 2 rates; on the first LRF has 3 settings and hirank 1, on the second LRF has 1
     assert len(first) == 2 * 3 + 2 * 3 + 2 * 3
     assert {one.seed for one in later} == {1, 2}
-    assert {one.method.settings["n_components"] for one in later} == {2}
+    assert {one.method.settings["rank"] for one in later} == {2}
     assert len(first) + len(later) == count(experiment)
     assert left(experiment, cache.outcomes) == 0
 
@@ -184,7 +185,7 @@ def test_rows_say_which_settings_were_chosen(experiment, tmp_path):
     play(experiment, cache)
     found = [row for row in rows(experiment, cache) if row["method"] == "LRF"]
     curved = [row for row in found if row["data"] == "one curved surface"]
-    assert {json.loads(row["settings"])["n_components"] for row in curved if row["chosen"]} == {2}
+    assert {json.loads(row["settings"])["rank"] for row in curved if row["chosen"]} == {2}
     assert sum(not row["chosen"] for row in curved) == 2 * 2
     assert all(row["cores"] == 2 and row["experiment"] == "example" for row in found)
     path = tmp_path / "table.parquet"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tomllib
 from dataclasses import dataclass, field, fields, replace
+from inspect import signature
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -106,6 +107,9 @@ def _experiment(name: str, told: dict[str, Any], quick: bool) -> Experiment:
         raise ConfigError("an experiment needs a [[method]].")
     for entry in entries:
         _check("table", (*entry.data, *entry.settings_for), dict.fromkeys(experiment.data), quick)
+        allowed = signature(ESTIMATORS[entry.method.estimator]).parameters
+        for given in (entry.method.settings, entry.grid, *entry.settings_for.values()):
+            _known(given, set(allowed), f"setting of {entry.method.estimator}")
     if experiment.seeds < 1:
         raise ConfigError(f"seeds must be at least 1; got {experiment.seeds}.")
     return experiment
