@@ -78,7 +78,7 @@ def test_each_kind_of_claim_holds_and_fails(values, claim, holds):
     "claim", [LOWER, RATIO, FALLS, ORDERED, {"kind": "equals", "value": 1}, {"kind": "exponent"}]
 )
 def test_without_numbers_a_claim_is_not_run(claim):
-    found = verdict({"none of them": [1, 1]}, measure="relative error", **claim | {"rates": [0.7]})
+    found = verdict({"LRF": [1, 1], "hirank": [1, 1]}, **claim | {"rates": [0.7]})
     assert (found.holds, found.cells) == ("not run", 0)
     assert "no numbers" in found.numbers
 
@@ -127,6 +127,22 @@ def test_what_a_claim_lacks_is_named():
         verdict({}, kind="beats")
     with pytest.raises(ValueError, match="made-up: a claim of kind 'ratio' needs 'at_least'"):
         verdict({}, kind="ratio", methods=["VMC"], than=["LRF"])
+    with pytest.raises(ValueError, match="methods that are not in it: VMCC"):
+        verdict({}, kind="lower", methods=["VMCC"], than=["LRF"])
+
+
+def test_a_quick_run_may_lack_methods():
+    record, rows = study({"LRF": [3, 3], "hirank": [1, 1]})
+    record.quick = True
+    record.claims = [LOWER | {"says": "", "measure": "relative error", "than": ["LRF", "NNM"]}]
+    found = judge(record, rows)[0]
+    assert found.holds == "yes"
+    assert "NNM." not in found.numbers.partition("No numbers of")[2]
+
+
+def test_methods_are_named_where_there_are_several():
+    numbers = verdict({"VMC": [1, 2], "hirank": [3, 4]}, kind="at_least", value=2).numbers
+    assert "1 (VMC, one curved surface, 10 % missing)" in numbers
 
 
 def test_failed_runs_and_settings_not_chosen_do_not_count():

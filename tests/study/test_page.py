@@ -86,10 +86,10 @@ def test_medians_with_the_best_in_bold(study, tmp_path):
 
 def test_disagreement_comes_with_its_reason(study, tmp_path):
     text = page([study], tmp_path)
-    (line,) = [line for line in text.splitlines() if line.startswith("- Differs")]
-    assert line.startswith("- Differs: KFMC is a thousand times faster. The time of the fit")
+    (line,) = [line for line in text.splitlines() if line.startswith("- Does not hold")]
+    assert line.startswith("- Does not hold: KFMC is a thousand times faster. The time of the fit")
     assert line.endswith("Nobody ever said so.")
-    assert "- Agrees: KFMC beats low-rank methods." in text
+    assert "- Holds: KFMC beats low-rank methods." in text
 
 
 def test_failures_absent_methods_and_missed_bands_are_told(study, tmp_path):
@@ -124,7 +124,23 @@ def test_long_tables_are_folded_and_long_curves_thinned(tmp_path):
 def test_a_quick_run_says_so(study, tmp_path):
     assert "quick run" not in page([study], tmp_path)
     study[0].quick = True
-    assert "quick run" in page([study], tmp_path)
+    text = page([study], tmp_path)
+    assert "quick run" in text
+    assert "`hirank reproduce synthetic-offline --quick`" in text
+
+
+def test_a_setting_that_is_given_leaves_the_grid(study, tmp_path):
+    study[0].methods[1].method.settings["beta"] = 0.1
+    assert "KFMC (RBF); hirank." in page([study], tmp_path)
+
+
+def test_curves_are_told_in_order_where_most_methods_are(tmp_path):
+    record, rows = SHAPES["momentum"]()
+    gone = [r for r in rows if "eta 0.9" not in r["method"] or r["at"] < 20]
+    text = page([(record, gone[::-1])], tmp_path)
+    steps = [int(step) for step in re.findall(r"^\| (\d+) \|", text, re.MULTILINE)]
+    assert steps == sorted(steps)
+    assert (len(steps), steps[0], steps[-1]) == (8, 1, 298)
 
 
 @pytest.mark.parametrize("name", SHAPES)

@@ -164,6 +164,8 @@ def test_a_run_that_diverges_leaves_the_picture():
     ]
     figure = drawn(experiment, rows)
     assert figure.axes[0].get_ylim()[1] < 4 * top
+    assert any("diverge" in text.get_text() for text in figure.axes[0].texts)
+    assert not figure.axes[1].texts
     assert figure.axes[1].get_ylim()[1] < 2 * top
 
 
@@ -178,6 +180,21 @@ def test_theory_is_marked_where_it_is_or_told_beyond():
 def test_numbers_of_the_paper_stand_beside_ours():
     figure = drawn(*SHAPES["mocap-time"]())
     assert any("(paper 610)" in text.get_text() for text in figure.axes[0].texts)
+
+
+def test_of_one_method_the_panels_are_bars():
+    experiment, rows = small([TIMES | {"methods": ["hirank"]}])
+    (ax,) = drawn(experiment, rows).axes
+    assert [label.get_text() for label in ax.get_yticklabels()] == CASES[:2]
+    assert ax.get_title() == "hirank"
+
+
+def test_log_axes_have_plain_numbers(tmp_path):
+    experiment, rows = small()
+    figure = drawn(experiment, rows)
+    figure.savefig(tmp_path / "a.svg")
+    labels = [label.get_text() for label in figure.axes[0].get_yticklabels()]
+    assert {"0.001", "0.01", "0.1"} <= set(labels)
 
 
 def test_hirank_is_dark_and_thick_and_families_share_hues():

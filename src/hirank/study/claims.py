@@ -28,7 +28,8 @@ def judge(experiment: Any, rows: Sequence[Row]) -> list[Verdict]:
     """Judge each claim of an experiment, on medians over seeds.
 
     A claim holds if it does in all places it is about (mostly data x pattern x rate), partly if in
-    some. Places without numbers do not count; methods without any are told.
+    some. Places without numbers do not count; methods without any are told. Claims that can't be
+    judged (an unknown kind or method, something missing) raise ValueError, also without any rows.
 
     Parameters
     ----------
@@ -46,12 +47,12 @@ def judge(experiment: Any, rows: Sequence[Row]) -> list[Verdict]:
     >>> claim = dict(says="Its rank is 19.", kind="equals", measure="rank", value=19)
     >>> row = dict(data="a", pattern="none", rate=0.0, seed=0, method="truth", chosen=True)
     >>> row |= dict(measure="rank", at=0.0, item=0, value=19.0, failure="")
-    >>> [verdict] = judge(SimpleNamespace(name="ranks", claims=[claim]), [row])
+    >>> [verdict] = judge(SimpleNamespace(name="ranks", claims=[claim], methods=[]), [row])
     >>> verdict.holds, verdict.numbers
     ('yes', 'The rank is 19.')
     """
     summary = summarize(rows)
-    return [_verdict(experiment.name, claim, summary) for claim in experiment.claims]
+    return [_verdict(experiment, claim, summary) for claim in experiment.claims]
 
 
 def check_expected(experiment: Any, rows: Sequence[Row]) -> list[str]:
@@ -89,7 +90,8 @@ def _missed(experiment: Any, band: Claim, summary: Summary) -> Iterator[str]:
             )
 
 
-def _verdict(name: str, claim: Claim, summary: Summary) -> Verdict:
+def _verdict(experiment: Any, claim: Claim, summary: Summary) -> Verdict:
+    name = experiment.name
     kind = claim.get("kind")
     if kind not in KINDS:
         raise ValueError(
@@ -100,10 +102,14 @@ def _verdict(name: str, claim: Claim, summary: Summary) -> Verdict:
         if key not in claim:
             raise ValueError(f"{name}: a claim of kind {kind!r} needs {key!r}.")
     asked = [*claim.get("methods", []), *claim.get("than", [])]
+    known = [each.method.name for each in experiment.methods]
+    if not getattr(experiment, "quick", False) and set(asked) - set(known):
+        unknown = ", ".join(method for method in asked if method not in known)
+        raise ValueError(f"{name}: a claim is about methods that are not in it: {unknown}.")
     found = _found(summary, claim, ("data", "patterns", "rates"), curves=kind in WHOLE)
     found = pick(found, method=asked or None)
     cases = list(judged(found, claim))
-    absent = [method for method in asked if not pick(found, method=method)]
+    absent = [method for method in asked if method in known and not pick(found, method=method)]
     held = sum(case.holds for case in cases)
     numbers = sentence(cases, claim) if cases else "There are no numbers for this."
     if cases and len(cases) > 1:

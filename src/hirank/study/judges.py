@@ -25,6 +25,31 @@ class Case(NamedTuple):
     share: float = math.nan  # of the steps along a curve, or of neighbors: those that go as claimed
 
 
+NOUNS = {
+    "fit seconds": "time of the fit (s)",
+    "seconds per sample": "time per sample (s)",
+    "seconds per new sample": "time per new sample (s)",
+    "peak MB": "peak of memory (MB)",
+    "iterations to converge": "number of iterations to converge",
+    "diverged": "divergence (1 or 0)",
+    "recovered": "recovery (1 or 0)",
+    "rank, theory": "rank in theory",
+    "observed, KFMC in theory": "share that KFMC must observe in theory",
+    "observed, low rank in theory": "share that low-rank methods must observe in theory",
+}
+"""Measures in words, where they are not yet."""
+
+
+def noun(measure: str) -> str:
+    """A measure as sentences call it."""
+    return NOUNS.get(measure, measure)
+
+
+def _what(claim: Claim) -> str:
+    """The same without its unit."""
+    return noun(claim["measure"]).partition(" (")[0]
+
+
 def _lower(found: Summary, claim: Claim) -> Iterator[Case]:
     for place, ours, others in _pairs(found, claim):
         value = others / ours if ours else math.inf
@@ -67,24 +92,24 @@ def _ordered(found: Summary, claim: Claim) -> Iterator[Case]:
 
 
 def _equals(found: Summary, claim: Claim) -> Iterator[Case]:
-    for group, value in _medians(found):
+    for group, label, value in _medians(found):
         wanted = _wanted(claim, group)
         if wanted is not None:
-            yield Case(where(group), abs(value - wanted) <= claim.get("tolerance", 0.0), value)
+            yield Case(label, abs(value - wanted) <= claim.get("tolerance", 0.0), value)
 
 
 def _at_most(found: Summary, claim: Claim) -> Iterator[Case]:
-    for group, value in _medians(found):
+    for group, label, value in _medians(found):
         wanted = _wanted(claim, group)
         if wanted is not None:
-            yield Case(where(group), value <= wanted, value)
+            yield Case(label, value <= wanted, value)
 
 
 def _at_least(found: Summary, claim: Claim) -> Iterator[Case]:
-    for group, value in _medians(found):
+    for group, label, value in _medians(found):
         wanted = _wanted(claim, group)
         if wanted is not None:
-            yield Case(where(group), value >= wanted, value)
+            yield Case(label, value >= wanted, value)
 
 
 def _exponent(found: Summary, claim: Claim) -> Iterator[Case]:
@@ -113,9 +138,12 @@ def _curves(found: Summary) -> dict[str, list[tuple[float, float]]]:
     return curves
 
 
-def _medians(found: Summary) -> Iterator[tuple[Group, float]]:
+def _medians(found: Summary) -> Iterator[tuple[Group, str, float]]:
+    """Each group, what to call it, and its median."""
+    several = len({group.method for group in found}) > 1
     for group, spread in found.items():
-        yield group, spread.median
+        label = f"{group.method}, {where(group)}" if several else where(group)
+        yield group, label, spread.median
 
 
 def _wanted(claim: Claim, group: Group) -> float | None:
@@ -123,14 +151,6 @@ def _wanted(claim: Claim, group: Group) -> float | None:
     value = claim["value"]
     wanted = value.get(group.data) if isinstance(value, Mapping) else value
     return None if wanted is None else float(wanted)
-
-
-NOUNS = {"fit seconds": "time of the fit", "peak MB": "peak of memory"}
-
-
-def _noun(claim: Claim) -> str:
-    measure = str(claim["measure"])
-    return NOUNS.get(measure, measure)
 
 
 def _span(cases: Sequence[Case]) -> str:
@@ -145,32 +165,32 @@ def _share(cases: Sequence[Case]) -> str:
 
 def _tell_times(cases: Sequence[Case], claim: Claim) -> str:
     return (
-        f"The {_noun(claim)} of {_best(claim['than'])} is {_span(cases)} times "
+        f"The {_what(claim)} of {_best(claim['than'])} is {_span(cases)} times "
         f"that of {_best(claim['methods'])}."
     )
 
 
 def _tell_falls(cases: Sequence[Case], claim: Claim) -> str:
     return (
-        f"At the end, the {_noun(claim)} is {_span(cases)} times what it was at first; "
+        f"At the end, the {_what(claim)} is {_span(cases)} times what it was at first; "
         f"{_share(cases)} of the steps fall."
     )
 
 
 def _tell_ordered(cases: Sequence[Case], claim: Claim) -> str:
     order = ", ".join(claim["methods"])
-    return f"Of neighbors in the order {order}, {_share(cases)} have the {_noun(claim)} so."
+    return f"Of neighbors in the order {order}, {_share(cases)} have the {_what(claim)} so."
 
 
 def _tell_value(cases: Sequence[Case], claim: Claim) -> str:
     if len({case.value for case in cases}) == 1 or len(cases) > 6:
-        return f"The {_noun(claim)} is {_span(cases)}."
+        return f"The {_what(claim)} is {_span(cases)}."
     each = ", ".join(f"{number(case.value)} ({case.where})" for case in cases)
-    return f"The {_noun(claim)} is {each}."
+    return f"The {_what(claim)} is {each}."
 
 
 def _tell_exponent(cases: Sequence[Case], claim: Claim) -> str:
-    return f"The {_noun(claim)} grows with the power {_span(cases)} of the size."
+    return f"The {_what(claim)} grows with the power {_span(cases)} of the size."
 
 
 Judged = Callable[[Summary, Claim], Iterator[Case]]

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from hirank.report.words import number
-from hirank.study.judges import WHOLE
+from hirank.study.judges import WHOLE, noun
 from hirank.study.pictures.lines import ALONG
 from hirank.study.summary import Group, Row, Spread, Summary, at_last, pick, summarize
 
@@ -74,7 +74,7 @@ def _table(measure: str, found: Summary, along: str) -> Iterator[str]:
         line([*(_words(key, i) for i in shown), *_numbers(values, methods, measure)])
         for key, values in cells.items()
     ]
-    title = f"Median {measure}"
+    title = f"Median {noun(measure)}"
     if len(cells) > LONG:
         yield f"\n<details><summary>{title}</summary>\n\n{''.join(lines)}\n</details>\n"
     else:
@@ -86,16 +86,18 @@ def _key(group: Group) -> Key:
 
 
 def _thinned(cells: dict[Key, dict[str, Spread]]) -> dict[Key, dict[str, Spread]]:
-    """Of long curves only some points, first and last among them, where most methods are."""
-    every = sorted({key[3] for key in cells})
-    most = max(map(len, cells.values()))
-    full = [at for at in every if _methods_at(cells, at) == most]
-    points = full if len(every) > MOST_POINTS else every
+    """Of long curves only some points, first and last among them; in order."""
+    points = sorted({key[3] for key in cells})
+    if len(points) > MOST_POINTS:
+        # Not where single methods have a point of their own.
+        most = max(map(len, cells.values()))
+        points = [at for at in points if 2 * _methods_at(cells, at) >= most]
     if len(points) > MOST_POINTS:
         steps = [round(i * (len(points) - 1) / (MOST_POINTS - 1)) for i in range(MOST_POINTS)]
         points = [points[i] for i in steps]
-    kept = set(points)
-    return {key: cells[key] for key in cells if key[3] in kept}
+    places = list(dict.fromkeys(key[:3] for key in cells))
+    keys = [(*place, at) for place in places for at in points]
+    return {key: cells[key] for key in keys if key in cells}
 
 
 def _methods_at(cells: Mapping[Key, Mapping[str, Spread]], at: float) -> int:
@@ -111,7 +113,7 @@ def _words(key: Key, place: int) -> str:
 
 def _numbers(values: Mapping[str, Spread], methods: Sequence[str], measure: str) -> list[str]:
     best = None
-    if len(methods) > 1 and any(word in measure for word in LESS_IS_BETTER):
+    if len(values) > 1 and any(word in measure for word in LESS_IS_BETTER):
         best = min(spread.median for spread in values.values())
     told = []
     for name in methods:

@@ -70,7 +70,7 @@ def _claims(ran: Sequence[Study], verdicts: dict[str, list[Verdict]]) -> Iterato
     told = [verdict.holds for each in verdicts.values() for verdict in each]
     counts = [f"{told.count(word)} {word}" for word in ("yes", "partly", "no", "not run")]
     yield f"\n## Claims\n\n{count(len(told), 'claim')}: {', '.join(counts)}.\n\n"
-    yield "| the paper says | in the paper | ours | holds | see |\n|---|---|---|---|---|\n"
+    yield "| claim | in the paper | ours | holds | see |\n|---|---|---|---|---|\n"
     for experiment, _ in ran:
         link = f"[{experiment.name}](#{experiment.name})"
         for claim, verdict in zip(experiment.claims, verdicts[experiment.name], strict=True):
@@ -93,10 +93,11 @@ def _section(
 def _how(experiment: Any, rows: Sequence[Row]) -> str:
     """Methods, grids, seeds, machine, date, time and command."""
     names = [
-        f"{each.method.name} ({_grid(each.grid)})" if each.grid else each.method.name
+        f"{each.method.name} ({grid})" if (grid := _grid(each)) else each.method.name
         for each in experiment.methods
     ]
     ran = {run_of(row): row["cpu_seconds"] for row in rows}
+    quick = " --quick" if getattr(experiment, "quick", False) else ""
     spent = duration(sum(ran.values()))
     machines = sorted({_machine(row) for row in rows})
     days = sorted({str(row["when"])[:10] for row in rows})
@@ -105,15 +106,20 @@ def _how(experiment: Any, rows: Sequence[Row]) -> str:
         f"Methods: {'; '.join(names)}.",
         f"{count(experiment.seeds, 'seed')}; {count(len(ran), 'run')}, {spent} of CPU time.",
         f"{'; '.join(machines)}; {when}.",
-        f"Again: `hirank reproduce {experiment.name}`.",
+        f"Again: `hirank reproduce {experiment.name}{quick}`.",
     ]
-    if any(each.grid for each in experiment.methods):
+    if any(map(_grid, experiment.methods)):
         parts[0] += " In brackets the grids, of which the best is shown."
     return " ".join(parts) + "\n"
 
 
-def _grid(grid: dict[str, list[Any]]) -> str:
-    return ", ".join(f"{name} {' / '.join(map(str, values))}" for name, values in grid.items())
+def _grid(entry: Any) -> str:
+    """The settings that are tried; one that is given, in a quick run, leaves the grid."""
+    return ", ".join(
+        f"{name} {' / '.join(map(str, values))}"
+        for name, values in entry.grid.items()
+        if name not in entry.method.settings
+    )
 
 
 def _machine(row: Row) -> str:
@@ -139,7 +145,12 @@ def _agreement(verdicts: Sequence[Verdict]) -> Iterator[str]:
     """What agrees with the paper, what does not, and why."""
     if verdicts:
         yield "\n"
-    words = {"yes": "Agrees", "partly": "Agrees in part", "no": "Differs", "not run": "Not run"}
+    words = {
+        "yes": "Holds",
+        "partly": "Holds in part",
+        "no": "Does not hold",
+        "not run": "Not run",
+    }
     for verdict in verdicts:
         why = f" {_sentence(verdict.because)}" if verdict.because else ""
         yield f"- {words[verdict.holds]}: {_sentence(verdict.says)} {verdict.numbers}{why}\n"

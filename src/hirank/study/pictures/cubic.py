@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from hirank.kernels import Array
+from hirank.report.words import count
 from hirank.study.pictures import style
 from hirank.study.summary import Row, failures
 
@@ -101,7 +102,7 @@ def _iterations(
     panels = [
         ("start" if step == 0 else f"iteration {step:.0f}", (method, rate, step)) for step in steps
     ]
-    return panels, min(3, max(1, len(panels)))
+    return panels, style.grid_of(max(1, len(panels)))[1]
 
 
 def _removed(rate: float) -> str:
@@ -117,8 +118,8 @@ def _inside(points: Array) -> Any:
 
 
 def _outside(points: Array) -> str:
-    count = int(np.sum(~_inside(points)))
-    return f" ({count} points outside)" if count else ""
+    outside = int(np.sum(~_inside(points)))
+    return f" ({count(outside, 'point')} outside)" if outside else ""
 
 
 def _panel(ax: Any, truth: Array, filled: Array, handles: dict[str, Any]) -> None:

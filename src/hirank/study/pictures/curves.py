@@ -48,10 +48,7 @@ def curves(experiment: Any, rows: Sequence[Row], picture: Mapping[str, Any]) -> 
             handles[label] = draw_line(ax, curve, look)
         ax.set_title(KERNELS.get(title, str(title)))
         ax.set_xlabel(str(picture.get("x_label") or ALONG.get(experiment.task, "iteration")))
-        _limit(ax, part)
-        shown = [s.median for s in part.values() if s.median <= ax.get_ylim()[1]]
-        if picture.get("log", style.spans_decades(shown)):
-            ax.set_yscale("log")
+        _scale(ax, part, picture)
     axes[0].set_ylabel(measure)
     style.legend(drawn, handles)
     absent = [name for name in looks if not pick(found, method=name)]
@@ -59,12 +56,30 @@ def curves(experiment: Any, rows: Sequence[Row], picture: Mapping[str, Any]) -> 
     return drawn
 
 
-def _limit(ax: Any, found: Summary) -> None:
+def _scale(ax: Any, found: Summary, picture: Mapping[str, Any]) -> None:
     """Runs that diverge leave the picture at the top, instead of making all others a line."""
     first = min(group.at for group in found)
-    top = 3 * max(spread.median for group, spread in found.items() if group.at == first)
-    if top > 0 and max(spread.median for spread in found.values()) > top:
-        ax.set_ylim(top=top)
+    start = max(spread.median for group, spread in found.items() if group.at == first)
+    values = [spread.median for spread in found.values()]
+    shown = [value for value in values if value <= 3 * start] or values
+    log = picture.get("log", style.spans_decades(shown)) and min(shown) > 0
+    if log:
+        style.make_log(ax, "y", shown)
+    if len(shown) < len(values):
+        low, high = min(shown), max(shown)
+        margin = (high - low) / 20
+        ends = (low / 1.2, high * 1.2) if log else (low - margin, high + margin)
+        ax.set_ylim(*ends)
+        ax.text(
+            0.99,
+            0.98,
+            "lines that end at the top diverge",
+            transform=ax.transAxes,
+            ha="right",
+            va="top",
+            fontsize=8.5,
+            color="#555555",
+        )
 
 
 def _ramp(many: int) -> list[str]:

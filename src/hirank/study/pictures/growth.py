@@ -8,10 +8,9 @@ from typing import Any
 import numpy as np
 
 from hirank.study.pictures import style
+from hirank.study.pictures.bars import UNITS
 from hirank.study.pictures.lines import curves_of, draw_line, found_in
 from hirank.study.summary import Row, failures, late_exponent, pick
-
-UNITS = {"fit seconds": "seconds of CPU time", "peak MB": "peak memory (MB)"}
 
 
 def growth(experiment: Any, rows: Sequence[Row], picture: Mapping[str, Any]) -> Any:
@@ -41,8 +40,10 @@ def growth(experiment: Any, rows: Sequence[Row], picture: Mapping[str, Any]) -> 
             if curve:
                 handles[name] = draw_line(ax, curve, looks[name])
             powers[name].append(_power(curve))
-        ax.set(xscale="log", yscale="log", xlabel="samples n", ylabel=UNITS.get(measure, measure))
-        _slopes(ax, [point for curve in curves.values() for point in curve])
+        points = [point for curve in curves.values() for point in curve]
+        ax.set(xscale="log", xlabel="samples n", ylabel=UNITS.get(measure, measure))
+        style.make_log(ax, "y", [spread.median for _, spread in points])
+        _slopes(ax, points)
     labels = {
         f"{name}   {' | '.join(powers[name])}": handles[name] for name in wanted if name in handles
     }

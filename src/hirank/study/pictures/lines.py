@@ -43,6 +43,7 @@ def lines(experiment: Any, rows: Sequence[Row], picture: Mapping[str, Any]) -> A
             handles[name] = draw_line(ax, scaled, looks[name])
         ax.set_title(title)
         ax.set_xlabel(_along(experiment, picture, x))
+        ax.xaxis.get_major_locator().set_params(integer=True)  # passes, samples, percent
         if len(measures) > 1 or ax in left:
             ax.set_ylabel(next(iter(part)).measure)
         _scale(ax, part if len(measures) > 1 else found, picture)
@@ -182,9 +183,9 @@ def draw_line(ax: Any, curve: Curve, look: style.Look) -> Any:
 
 
 def _scale(ax: Any, found: Summary, picture: Mapping[str, Any]) -> None:
-    log = picture.get("log", style.spans_decades([spread.median for spread in found.values()]))
-    if log:
-        ax.set_yscale("log")
+    medians = [spread.median for spread in found.values()]
+    if picture.get("log", style.spans_decades(medians)):
+        style.make_log(ax, "y", [value for value in medians if value > 0])
     elif min(spread.low for spread in found.values()) >= 0:
         ax.set_ylim(bottom=0)
 

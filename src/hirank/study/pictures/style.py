@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from hirank.report.words import number
 from hirank.study.summary import Failed, Row
 
 WIDTH = 9.6
@@ -162,6 +163,19 @@ def spans_decades(values: Sequence[float]) -> bool:
     """Whether a logarithmic scale shows more."""
     x = np.asarray(values, np.float64)
     return bool(x.size and x.min() > 0 and x.max() > 30 * x.min())
+
+
+def make_log(ax: Any, which: str, values: Sequence[float]) -> None:
+    """A logarithmic scale; between powers of ten, too, numbers as people write them."""
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+
+    getattr(ax, f"set_{which}scale")("log")
+    axis = getattr(ax, f"{which}axis")
+    wide = max(values) > 60 * min(values)
+    # matplotlib would write 2 x 10^-1.
+    axis.set_major_locator(LogLocator(subs=(1.0,) if wide else (1.0, 2.0, 5.0)))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: number(value)))
+    axis.set_minor_formatter(NullFormatter())
 
 
 def legend(drawn: Any, handles: Mapping[str, Any], **more: Any) -> None:
