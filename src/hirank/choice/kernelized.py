@@ -32,6 +32,8 @@ BEHIND = 1.1
 """Times the error of others, on noisy tables: from where it is not worth to go on."""
 EXACT, FAR_BEHIND = 0.1, 3.0
 """The same on tables where the error of others is below this: there, late stages can gain much."""
+ROUGHLY = 10
+"""Times `tol` on noisy tables, where the ends of stages are not worth their time."""
 PERFECT = 1e-3
 """Error, in standard deviations, that nobody needs to improve on."""
 MODERATE = 240
@@ -114,9 +116,12 @@ class Kernelized:
 
         A dictionary that grew on its way walks it once more, with all its points from the start.
         `most` is the number of points to grow to, if that pays. `rival` is the lowest error of
-        other candidates: who is far behind after a little need not go on.
+        other candidates: who is far behind after a little need not go on. Where that error is
+        large, and no dictionary is ahead of it after a little, all walks are rough.
         """
-        record = self.bench.record
+        record, exact = self.bench.record, self.options
+        if EXACT < rival < np.inf:
+            self.options = replace(exact, tol=ROUGHLY * exact.tol)
         stages = PROBE if len(recipes) > 1 or rival < np.inf else None
         probes: list[Walks] = []
         trouble: Exception | None = None
@@ -132,6 +137,8 @@ class Kernelized:
             raise trouble
         probes.sort(key=lambda walks: -walks.error)
         best = probes[-1]
+        if best.error < rival:
+            self.options = exact  # who is ahead may become much better yet
         reach = FAR_BEHIND if rival < EXACT else BEHIND
         if not (best.ended or record.late) and best.error < reach * rival:
             with suppress(*FAILURES):  # what was found before that is as good as it was

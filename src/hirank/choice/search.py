@@ -46,8 +46,6 @@ from hirank.warn import warn_user
 
 FEW_POINTS = 120
 """Points up to which a further start costs little."""
-ROUGHLY = 10
-"""Times `tol` on noisy tables, where the end of a stage is not worth its time."""
 UPPER = (0.8, 0.85, 0.9, 0.95)
 """Quantiles of absolute errors by which two sets of fills are compared."""
 STARTS, STARTS_IF_LARGE = 4, 2
@@ -126,10 +124,7 @@ def search(
     working = [one for one in others if np.isfinite(one.error)]
     start = min(working, key=lambda one: one.error, default=None)
     rival = np.inf if start is None else start.error
-    options = plan.options
-    if EXACT < rival < np.inf:
-        options = replace(options, tol=ROUGHLY * options.tol)
-    kernelized = Kernelized(bench, _starts(bench, plan, start), options, plan.bounds, rng)
+    kernelized = Kernelized(bench, _starts(bench, plan, start), plan.options, plan.bounds, rng)
     walks: list[Walks] = []
     try:
         if start is None or not (record.late or start.error < PERFECT):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import threading
 import time
 import warnings
 from collections.abc import Callable, Collection, Iterator
@@ -48,7 +49,8 @@ def run(
     for name in experiment.data:
         table(name, 0)
     total, known = count(experiment), Costs()
-    with _one_thread(), ProcessPoolExecutor(jobs, multiprocessing.get_context("spawn")) as pool:
+    processes = multiprocessing.get_context("spawn")
+    with _one_thread(), ProcessPoolExecutor(jobs, processes, _end_with_parent) as pool:
         running: dict[Future[Outcome], Cell] = {}
         asked: set[str] = set()
         try:
@@ -120,6 +122,18 @@ class Costs:
     def _keys(cell: Cell) -> list[tuple[str, ...]]:
         size = str(cell.options.get("n", ""))
         return [(cell.method.name, cell.data, size), (cell.method.name,), (cell.data,), ()]
+
+
+def _end_with_parent() -> None:
+    """End this process when the one that started it does, also if that is killed."""
+    parent = multiprocessing.parent_process()
+
+    def watch() -> None:
+        if parent is not None:
+            parent.join()
+            os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
 
 
 @contextmanager

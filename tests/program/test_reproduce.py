@@ -1,0 +1,173 @@
+"""The experiments: a small one of our own in detail, and each of the real ones with --quick."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from hirank.study import config
+from hirank.study.results import read
+
+EXPERIMENTS = Path(__file__).parents[2] / "experiments"
+DATA = EXPERIMENTS.parents[1] / "shared" / "data"
+CONFIG = """
+title = "Two methods on one surface"
+shows = "nothing in the paper"
+task = "completion"
+data = ["one curved surface"]
+rates = [0.2, 0.4]
+seeds = 3
+
+[[method]]
+name = "LRF"
+estimator = "LRF"
+grid = { rank = [3, 6] }
+
+[[method]]
+name = "KFMC"
+estimator = "KFMC"
+source = "hirank"
+settings = { n_components = 20, kernel = "rbf", bandwidth = "path", mix = false, max_iter = 20 }
+
+[quick]
+seeds = 1
+rates = [0.2]
+
+[[picture]]
+kind = "lines"
+measure = "relative error"
+x = "rate"
+panels = "data"
+
+[[claim]]
+says = "Dictionaries are better than low rank."
+kind = "lower"
+measure = "relative error"
+methods = ["KFMC"]
+than = ["LRF"]
+
+[[expected]]
+method = "LRF"
+data = "one curved surface"
+rate = 0.2
+measure = "relative error"
+from = 0.5
+to = 0.6
+"""
+
+
+@pytest.fixture
+def folder(tmp_path):
+    (tmp_path / "experiments" / "small").mkdir(parents=True)
+    (tmp_path / "experiments" / "small" / "config.toml").write_text(CONFIG)
+    return tmp_path
+
+
+def timeless(path):
+    return [
+        {key: value for key, value in row.items() if "seconds" not in key}
+        for row in read(path)
+        if "seconds" not in row["measure"]
+    ]
+
+
+def test_they_are_listed(hirank, folder):
+    done = hirank("reproduce", cwd=folder)
+    assert done.returncode == 0, done.stderr
+    assert "small  Two methods on one surface" in done.stdout
+
+
+def test_unknown_ones_and_a_missing_folder_are_told(hirank, folder):
+    done = hirank("reproduce", "large", cwd=folder)
+    assert (done.returncode, done.stdout) == (3, "")
+    assert "no experiment 'large'" in done.stderr
+    assert "it has small" in done.stderr
+    done = hirank("reproduce", "small", "--experiments", folder / "none")
+    assert done.returncode == 2
+    assert "no folder" in done.stderr
+
+
+def test_a_quick_run_writes_table_pictures_and_page(hirank, folder):
+    done = hirank("reproduce", "small", "--quick", "--json", cwd=folder)
+    assert done.returncode == 0, done.stderr
+    told = json.loads(done.stdout)
+    out = folder / "build" / "reproduction"
+    rows = read(out / "tables" / "small.parquet")
+    assert {row["method"] for row in rows} == {"LRF", "KFMC"}
+    assert {row["rate"] for row in rows} == {0.2}
+    assert all(row["cores"] and row["numpy"] and row["when"] for row in rows)
+    made = sorted(Path(path).suffix for path in told["experiments"]["small"]["pictures"])
+    assert made == [".png", ".svg"]
+    page = (folder / "build" / "reproduction.md").read_text()
+    assert "Dictionaries are better than low rank." in page
+    assert "reproduction/figures/small-1.png" in page
+    assert "relative error" in told["experiments"]["small"]["outside"][0]
+
+
+def test_a_killed_run_goes_on_where_it_was(hirank, folder):
+    """With the same table in the end as a run that nobody disturbed, and no process left over."""
+    whole, cut = folder / "whole", folder / "cut"
+    done = hirank("reproduce", "small", "-o", whole, cwd=folder)
+    assert done.returncode == 0, done.stderr
+    cells = cut / "cells" / "small.jsonl"
+    command = [sys.executable, "-m", "hirank", "reproduce", "small", "-o", str(cut), "--jobs", "1"]
+    running = subprocess.Popen(command, cwd=folder, stderr=subprocess.DEVNULL)
+    while not cells.exists() or len(cells.read_bytes().splitlines()) < 3:
+        assert running.poll() is None
+        time.sleep(0.01)
+    os.kill(running.pid, signal.SIGKILL)
+    running.wait()
+    kept = cells.read_bytes()
+    done = hirank("reproduce", "small", "-o", cut, cwd=folder)
+    assert done.returncode == 0, done.stderr
+    assert cells.read_bytes().startswith(kept[: kept.rfind(b"\n") + 1])
+    assert timeless(cut / "tables" / "small.parquet") == timeless(
+        whole / "tables" / "small.parquet"
+    )
+    assert (cut / "figures" / "small-1.svg").read_bytes() == (
+        whole / "figures" / "small-1.svg"
+    ).read_bytes()
+
+
+def test_fresh_runs_everything_again_and_other_code_is_told(hirank, folder):
+    options = ("reproduce", "small", "--quick", "-o", folder / "out")
+    assert hirank(*options, cwd=folder).returncode == 0
+    cells = folder / "out" / "cells" / "small.jsonl"
+    cells.write_text(cells.read_text().replace('"code": "', '"code": "other'))
+    done = hirank(*options, cwd=folder)
+    assert "3 runs are kept from other code; --fresh runs them again" in done.stderr
+    assert '"code": "other' in cells.read_text()
+    done = hirank(*options, "--fresh", cwd=folder)
+    assert "other code" not in done.stderr
+    assert '"code": "other' not in cells.read_text()
+
+
+def test_without_real_data_an_experiment_is_left_out(hirank, folder):
+    path = folder / "experiments" / "small" / "config.toml"
+    path.write_text(path.read_text().replace("one curved surface", "mocap"))
+    done = hirank("reproduce", "all", "--quick", cwd=folder, env={"HIRANK_DATA": str(folder)})
+    assert done.returncode == 0, done.stderr
+    assert "small is left out" in done.stderr
+    assert "mocap.cs.cmu.edu" in done.stderr
+
+
+@pytest.mark.parametrize("name", config.names(EXPERIMENTS))
+def test_every_experiment_has_a_quick_version(hirank, tmp_path, name):
+    """It runs within two minutes, no method fails, and what it draws is there."""
+    assert (EXPERIMENTS / name / "README.md").stat().st_size > 200
+    done = hirank(
+        "reproduce", name, "--quick", "--json", "-o", tmp_path / "out", "--jobs", 1,
+        env={"HIRANK_DATA": str(DATA)} if DATA.is_dir() else None,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    told = json.loads(done.stdout)["experiments"][name]
+    if "left out" in told:
+        pytest.skip(told["left out"])
+    assert told["failures"] == []
+    assert told["pictures"]
+    assert all(Path(path).stat().st_size > 1000 for path in told["pictures"])
