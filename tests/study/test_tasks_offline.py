@@ -159,6 +159,9 @@ def test_snapshots_lead_from_zeros_to_the_fit():
     np.testing.assert_array_equal(last[trial.observed], trial.truth[trial.observed])
     assert one(found, "relative error") == relative_error(last, trial.truth)
     assert not np.array_equal(last, values(found, "x", 3).T)
+    along = {m.at: m.value for m in found if m.measure == "snapshot error"}
+    assert along[0] == 1.0
+    assert along[9] == one(found, "missing error")
 
 
 def test_iterations_of_a_longer_fit_begin_like_a_shorter_one():
