@@ -49,6 +49,10 @@ PAPER_TIMES = {
 }
 
 
+def _settings(method):
+    return {"kernel": "rbf"} if "RBF" in method else {}
+
+
 def experiment(name, task, methods, pictures, *, settings=None, **more):
     record = {
         "name": name,
@@ -66,7 +70,8 @@ def experiment(name, task, methods, pictures, *, settings=None, **more):
         "expected": [],
         "methods": [
             SimpleNamespace(
-                method=Method(m[0], m[1], m[2], (settings or {}).get(m[0], {})), grid={}
+                method=Method(m[0], m[1], m[2], (settings or {}).get(m[0], _settings(m[0]))),
+                grid={},
             )
             for m in methods
         ],

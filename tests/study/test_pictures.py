@@ -1,4 +1,5 @@
 import re
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -206,6 +207,9 @@ def test_hirank_is_dark_and_thick_and_families_share_hues():
     assert {look.color for look in own} == {"#111111"}
     assert len({(look.color, look.marker, str(look.dash)) for look in looks.values()}) == len(looks)
     assert looks["GROUSE"].color in style.FAMILIES["low rank"]
+    # Without (Poly) beside it, RBF is still the dark one.
+    (alone,) = style.looks(SimpleNamespace(methods=experiment.methods[5:6]), []).values()
+    assert alone.color == looks["KFMC (RBF)"].color
 
 
 def test_holes_are_black():

@@ -65,7 +65,8 @@ def _scale(ax: Any, found: Summary, picture: Mapping[str, Any]) -> None:
     log = picture.get("log", style.spans_decades(shown)) and min(shown) > 0
     if log:
         style.make_log(ax, "y", shown)
-    if len(shown) < len(values):
+    last = {group.method: group.at for group in sorted(found, key=lambda group: group.at)}
+    if len(set(last.values())) > 1 or len(shown) < len(values):
         low, high = min(shown), max(shown)
         margin = (high - low) / 20
         ends = (low / 1.2, high * 1.2) if log else (low - margin, high + margin)
@@ -73,7 +74,7 @@ def _scale(ax: Any, found: Summary, picture: Mapping[str, Any]) -> None:
         ax.text(
             0.99,
             0.98,
-            "lines that end at the top diverge",
+            "lines that end early diverge",
             transform=ax.transAxes,
             ha="right",
             va="top",

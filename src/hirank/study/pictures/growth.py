@@ -59,7 +59,8 @@ def growth(experiment: Any, rows: Sequence[Row], picture: Mapping[str, Any]) -> 
 def _power(curve: Sequence[tuple[float, Any]]) -> str:
     if len(curve) < 2:
         return "\N{EN DASH}"
-    return f"{late_exponent([at for at, _ in curve], [spread.median for _, spread in curve]):.1f}"
+    power = late_exponent([at for at, _ in curve], [spread.median for _, spread in curve])
+    return f"{round(power, 1) + 0.0:.1f}"  # no -0.0
 
 
 def _slopes(ax: Any, points: Sequence[tuple[float, Any]]) -> None:

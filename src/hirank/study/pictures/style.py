@@ -42,7 +42,8 @@ FAMILIES: dict[str, tuple[str, ...]] = {
     "low rank": ("#E69F00", "#B36B00", "#F2C566", "#7A4A00"),
     "sparse": ("#CC79A7", "#8F3F6C"),
     "high rank": ("#56C2A0", "#006B4F"),
-    "kernel": ("#56B4E9", "#005A94", "#9FD3F2", "#003A63"),
+    "kernel": ("#56B4E9", "#9FD3F2"),
+    "kernel, RBF": ("#005A94", "#003A63"),
     "simple": ("#9A9A9A", "#6B6B6B"),
     "hirank": ("#111111", "#111111", "#111111", "#111111"),
 }
@@ -110,13 +111,15 @@ def looks(experiment: Any, rows: Sequence[Row]) -> dict[str, Look]:
             kind = "hirank"
         elif name in known:
             kind = _ESTIMATORS.get(known[name].estimator, "simple")
+        if kind == "kernel" and known[name].settings.get("kernel") == "rbf":
+            kind = "kernel, RBF"  # the same color in each experiment
         place = used.get(kind, 0)
         used[kind] = place + 1
         colors, own = FAMILIES[kind], kind == "hirank"
         found[name] = Look(
             color=colors[place % len(colors)],
             width=2.6 if own else 1.3,
-            marker=MARKERS[place % len(MARKERS)],
+            marker=MARKERS[len(found) % len(MARKERS)],
             # Shades run out, and hirank's are all dark: lines then differ by their dashes.
             dash=DASHES[(place if own else place // len(colors)) % len(DASHES)],
             own=own,
