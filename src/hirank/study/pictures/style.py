@@ -119,7 +119,7 @@ def looks(experiment: Any, rows: Sequence[Row]) -> dict[str, Look]:
         found[name] = Look(
             color=colors[place % len(colors)],
             width=2.6 if own else 1.3,
-            marker=MARKERS[len(found) % len(MARKERS)],
+            marker=MARKERS[(place if own else len(found)) % len(MARKERS)],
             # Shades run out, and hirank's are all dark: lines then differ by their dashes.
             dash=DASHES[(place if own else place // len(colors)) % len(DASHES)],
             own=own,
