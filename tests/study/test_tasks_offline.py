@@ -14,6 +14,7 @@ from hirank.metrics import (
 )
 from hirank.study.cells import Cell, Method
 from hirank.study.data import SURFACES, NoData, structure, table
+from hirank.study.methods import make
 from hirank.study.tasks import (
     clustering,
     completion,
@@ -76,6 +77,17 @@ def test_same_cell_same_numbers_and_another_seed_others():
     first = numbers(completion.run(given))
     assert first == numbers(completion.run(given))
     assert first != numbers(completion.run(replace(given, seed=1)))
+
+
+def test_a_window_completes_rows_as_they_come():
+    online = Method("hirank online", "OnlineKFMC", "hirank", {"n_start": 40, "max_iter": 5})
+    given = cell("completion", online)
+    trial = trial_of(given)
+    model = make(online, 0)
+    first = model.partial_fit_transform(trial.given[:50])
+    second = model.partial_fit_transform(trial.given[50:])
+    filled = fitted(given, trial.given).filled
+    np.testing.assert_array_equal(filled, np.concatenate([first, second]))
 
 
 def test_features_of_rounding_errors_do_not_count_as_standardized():
@@ -147,6 +159,9 @@ def test_snapshots_lead_from_zeros_to_the_fit():
     np.testing.assert_array_equal(last[trial.observed], trial.truth[trial.observed])
     assert one(found, "relative error") == relative_error(last, trial.truth)
     assert not np.array_equal(last, values(found, "x", 3).T)
+    along = {m.at: m.value for m in found if m.measure == "snapshot error"}
+    assert along[0] == 1.0
+    assert along[9] == one(found, "missing error")
 
 
 def test_iterations_of_a_longer_fit_begin_like_a_shorter_one():
@@ -220,3 +235,13 @@ def test_real_data_that_is_not_there_says_how_to_get_it(monkeypatch, tmp_path):
     monkeypatch.setenv("HIRANK_DATA", str(tmp_path))
     with pytest.raises(NoData, match="1R2RC"):
         list(clustering.run(cell("clustering", data="1R2RC", options={})))
+
+
+def test_a_stream_needs_no_more_memory_for_more_rows():
+    settings = {"mode": "paper", "n_components": 8, "n_start": 100, "max_iter": 5}
+    given = cell("growth", Method("OL-KFMC (RBF)", "OnlineKFMC", "paper", settings))
+    peaks = [
+        one(growth.run(replace(given, options=given.options | {"n": n})), "peak MB")
+        for n in (400, 1600)
+    ]
+    assert peaks[1] < 1.5 * peaks[0]

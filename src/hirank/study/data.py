@@ -44,6 +44,13 @@ SURFACES: dict[str, dict[str, int]] = {
         "degree": 2,
         "manifolds": 3,
     },
+    "three quadratic surfaces, 1200 samples": {
+        "n_samples": 400,
+        "n_features": 20,
+        "latent": 2,
+        "degree": 2,
+        "manifolds": 3,
+    },
     "ten planes": {"n_samples": 30, "n_features": 20, "latent": 2, "degree": 1, "manifolds": 10},
 }
 """Tables of polynomials: arguments of `polynomial_manifolds`; n_samples is of each surface."""

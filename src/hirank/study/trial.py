@@ -19,6 +19,8 @@ from hirank.study.methods import make
 
 ROUNDING = 1e-6
 """Features that vary by less than this part of the table hold nothing but rounding errors."""
+CHUNK = 50
+"""Rows of a stream that come together."""
 
 
 class Trial(NamedTuple):
@@ -49,14 +51,32 @@ class Fit(NamedTuple):
 
 
 def fitted(cell: Cell, X: Array, **more: Any) -> Fit:
-    """Fit the method of a cell to X, n x m with NaN in its holes; `more` are further settings."""
+    """Fit the method of a cell to X, n x m with NaN in its holes; `more` are further settings.
+
+    A model with a window is given the rows as a stream, others the whole table.
+    """
     model = make(cell.method, cell.seed, **more)
     if isinstance(model, OnlineKFMC):
         compile_once()
     began = process_time()
-    filled = model.fit_transform(X)
-    seconds = process_time() - began
-    return Fit(model, np.asarray(filled), seconds)
+    if isinstance(model, OnlineKFMC) and model.mode == "window":
+        filled = np.concatenate(list(stream(model, X)))
+    else:
+        filled = np.asarray(model.fit_transform(X))
+    return Fit(model, filled, process_time() - began)
+
+
+def stream(model: OnlineKFMC, X: Array) -> Iterator[Array]:
+    """Rows of X, n x m, completed as they come, each before it is learned from.
+
+    The first ones come together, so that a model can start from them. This is what a model with a
+    window is for: at the end of a table it no longer knows the beginning.
+    """
+    start = 0
+    while start < len(X):
+        end = start + (CHUNK if start else max(CHUNK, model.n_start))
+        yield np.asarray(model.partial_fit_transform(X[start:end]))
+        start = end
 
 
 @cache

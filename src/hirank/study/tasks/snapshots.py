@@ -7,9 +7,10 @@ from collections.abc import Iterator
 import numpy as np
 
 from hirank.kernels import Array
+from hirank.metrics import missing_relative_error
 from hirank.study.cells import Cell, Measurement
 from hirank.study.tasks.completion import judged
-from hirank.study.trial import fitted, trial_of
+from hirank.study.trial import Trial, fitted, trial_of
 
 
 def run(cell: Cell) -> Iterator[Measurement]:
@@ -17,7 +18,8 @@ def run(cell: Cell) -> Iterator[Measurement]:
 
     "x1", "x2" ... are the features, `at` the iterations of options["iterations"], `item` the
     sample; 0 iterations are zeros in the holes, from where Algorithm 1 starts. A method without
-    that option has one fit, which counts as the last iteration. "true x1" and "observed x1" (1 or
+    that option has one fit, which counts as the last iteration. "snapshot error" is the error over
+    missing entries then. "true x1" and "observed x1" (1 or
     0), at 0, are what it was about. Errors and time are those of the last fit.
 
     A fit of k iterations goes the same way as the first k of a longer one if tol is 0 and the
@@ -33,10 +35,16 @@ def run(cell: Cell) -> Iterator[Measurement]:
             filled = fitted(cell, trial.given, max_iter=count).filled
         else:
             filled = np.where(trial.observed, trial.truth, 0)
-        yield from _values("x", filled, count)
+        yield from _snapshot(filled, trial, count)
     last = fitted(cell, trial.given, **({"max_iter": iterations[-1]} if stepwise else {}))
-    yield from _values("x", last.filled, iterations[-1])
+    yield from _snapshot(last.filled, trial, iterations[-1])
     yield from judged(trial, last)
+
+
+def _snapshot(filled: Array, trial: Trial, at: float) -> Iterator[Measurement]:
+    yield from _values("x", filled, at)
+    error = missing_relative_error(filled, trial.truth, trial.observed)
+    yield Measurement("snapshot error", error, at)
 
 
 def _values(name: str, X: Array, at: float = 0.0) -> Iterator[Measurement]:

@@ -1,0 +1,37 @@
+"""The experiments of the repository: what their files say fits together."""
+
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+from hirank.study.config import load, names
+from hirank.study.plan import count
+
+FOLDER = Path(__file__).parents[2] / "experiments"
+NAMES = names(FOLDER)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_claims_and_pictures_are_about_what_is_run(name):
+    experiment = load(FOLDER, name)
+    methods = {entry.method.name for entry in experiment.methods}
+    for told in (*experiment.claims, *experiment.pictures, *experiment.expected):
+        asked = {*told.get("methods", ()), *told.get("than", ()), *told.get("paper", {})}
+        asked |= {told[key] for key in ("method",) if key in told}
+        assert asked <= methods, told
+        if isinstance(told.get("data"), list):
+            assert set(told["data"]) <= set(experiment.data), told
+        assert set(told.get("rates", ())) <= set(experiment.rates), told
+    for claim in experiment.claims:
+        assert claim["says"].endswith("."), claim
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_each_is_told_in_a_readme_and_has_a_small_version(name):
+    readme = (FOLDER / name / "README.md").read_text(encoding="utf-8")
+    assert readme.startswith("# ")
+    assert "--quick" in readme
+    experiment, quick = load(FOLDER, name), load(FOLDER, name, quick=True)
+    assert callable(import_module(f"hirank.study.tasks.{experiment.task}").run)
+    assert count(quick) <= min(count(experiment), 60)
