@@ -6,7 +6,7 @@ import pytest
 from hirank.study import config
 from hirank.study.cache import Cache
 from hirank.study.cells import Cell, Measurement, Method, Outcome
-from hirank.study.plan import cell, chosen, count, groups, left, waiting
+from hirank.study.plan import plan_of
 from hirank.study.results import read, rows, write
 
 CONFIG = """
@@ -57,8 +57,8 @@ def outcome(one, error):
 
 def play(experiment, cache, errors=lambda one: one.method.settings.get("rank", 9) / 100):
     """All cells with made-up errors, in as many rounds as it takes."""
-    rounds = []
-    while found := waiting(experiment, cache.outcomes):
+    rounds, plan = [], plan_of(experiment)
+    while found := plan.waiting(cache.outcomes):
         rounds.append(found)
         for one in found:
             cache.add(outcome(one, errors(one)))
@@ -130,27 +130,25 @@ def test_the_key_of_a_cell_is_its_content():
 
 def test_all_settings_run_on_the_first_seed_and_the_best_on_the_others(experiment, tmp_path):
     cache = Cache(tmp_path / "cells.jsonl")
-    assert left(experiment, {}) == count(experiment)
+    total = plan_of(experiment).left({})
     first, later = play(experiment, cache)
     # 2 tables x 2 rates; on the first LRF has 3 settings and hirank 1, on the second LRF has 1
     assert len(first) == 2 * 3 + 2 * 3 + 2 * 3
     assert {one.seed for one in later} == {1, 2}
     assert {one.method.settings["rank"] for one in later} == {2}
-    assert len(first) + len(later) == count(experiment)
-    assert left(experiment, cache.outcomes) == 0
+    assert len(first) + len(later) == total
+    assert plan_of(experiment).left(cache.outcomes) == 0
 
 
 def test_a_method_that_always_fails_is_not_waited_for(experiment, tmp_path):
-    cache = Cache(tmp_path / "cells.jsonl")
-    for one in waiting(experiment, {}):
+    cache, plan = Cache(tmp_path / "cells.jsonl"), plan_of(experiment)
+    for one in plan.waiting({}):
         cache.add(Outcome(one.key, (), 1.0, 1.0, "ValueError: no"))
-    group = next(groups(experiment))
-    assert chosen(experiment, group, cache.outcomes) is None
-    found = rows(experiment, cache)
-    assert {row["failure"] for row in found} == {"ValueError: no"}
-    # without a grid other seeds are tried; with one nothing is known to try
-    assert {one.method.name for one in waiting(experiment, cache.outcomes)} <= {"hirank", "LRF"}
-    assert left(experiment, cache.outcomes) == len(waiting(experiment, cache.outcomes))
+    tuned = plan.groups[0]
+    assert (len(tuned.cells), tuned.chosen(cache.outcomes)) == (3, None)
+    assert tuned.waiting(cache.outcomes) == []
+    assert {row["failure"] for row in rows(experiment, cache)} == {"ValueError: no"}
+    assert plan.left(cache.outcomes) == 0
 
 
 def test_a_cut_line_costs_one_cell(experiment, tmp_path):
@@ -194,10 +192,8 @@ def test_rows_say_which_settings_were_chosen(experiment, tmp_path):
 
 
 def test_the_last_value_of_a_curve_counts(experiment):
-    group = next(groups(experiment))
-    done = {}
-    for method, last in zip(group.variants, (0.3, 0.1, 0.2), strict=True):
-        one = cell(experiment, group, method, 0)
+    group, done = plan_of(experiment).groups[0], {}
+    for (one, *_), last in zip(group.cells, (0.3, 0.1, 0.2), strict=True):
         curve = (Measurement("missing error", last, 10), Measurement("missing error", 0.0, 1))
         done[one.key] = Outcome(one.key, curve, 1.0, 1.0)
-    assert chosen(experiment, group, done) == group.variants[1]
+    assert group.chosen(done) == 1

@@ -245,6 +245,10 @@ def reproduce(
     experiments: Annotated[
         Path | None, typer.Option(metavar="FOLDER", help="Where the experiments are.")
     ] = None,
+    seeds: Annotated[
+        int | None,
+        typer.Option(min=1, help="Fewer seeds than an experiment has. More can be added later."),
+    ] = None,
     jobs: Annotated[
         int | None, typer.Option(min=1, help="Processes. [default: one a core]")
     ] = None,

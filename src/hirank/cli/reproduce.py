@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +28,7 @@ def run(
     quick: bool,
     output: Path | None,
     experiments: Path | None,
+    seeds: int | None,
     jobs: int | None,
     fresh: bool,
     as_json: bool,
@@ -46,12 +48,14 @@ def run(
         told.result({"experiments": listed}, "\n".join([*lines, "", "hirank reproduce NAME | all"]))
         return
     wanted = known if names == ["all"] else names
-    small = [config.load(folder, name, quick=quick) for name in wanted]  # all, before any is run
+    studies = [config.load(folder, name, quick=quick) for name in wanted]  # before any is run
+    if seeds is not None:
+        studies = [replace(one, seeds=min(seeds, one.seeds)) for one in studies]
     base = folder.resolve().parent
     output = output or base / (WHERE_QUICK if quick else WHERE_RESULTS)
     os.environ.setdefault("HIRANK_DATA", str(base.parent / "shared" / "data"))
     facts: dict[str, Any] = {}
-    for experiment in small:
+    for experiment in studies:
         facts[experiment.name] = _study(experiment, output, told, jobs, fresh)
     page = output.with_suffix(".md")
     everything = [config.load(folder, name, quick=quick) for name in known]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from dataclasses import asdict, dataclass, field
+from functools import cached_property
 from typing import Any, NamedTuple
 
 SOURCES = ("paper", "hirank", "peer")
@@ -33,7 +34,7 @@ class Cell:
     method: Method
     options: dict[str, Any] = field(default_factory=dict)  # of the task
 
-    @property
+    @cached_property
     def key(self) -> str:
         """The same for the same run, whatever order settings are given in."""
         text = json.dumps(asdict(self), sort_keys=True)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import product
 
 import numpy as np
 
-from hirank.study.cells import Cell, Method, Outcome
-from hirank.study.config import Experiment
+from hirank.study.cells import Cell, Outcome
+from hirank.study.config import Entry, Experiment
 
 Outcomes = Mapping[str, Outcome]
 """What came of cells so far, by their keys."""
@@ -17,75 +17,82 @@ Outcomes = Mapping[str, Outcome]
 
 @dataclass(frozen=True)
 class Group:
-    """Cells that differ in settings and seed only."""
+    """Cells that differ in settings and seed only: `cells[variant][seed]`."""
 
-    data: str
-    pattern: str
-    rate: float
-    size: int | None
-    variants: tuple[Method, ...]
+    cells: list[list[Cell]]
+    tune_by: str
 
+    def chosen(self, done: Outcomes) -> int | None:
+        """The settings with the lowest error on the first seed, by the truth as in the paper.
 
-def groups(experiment: Experiment) -> Iterator[Group]:
-    """All groups, in the order of the table."""
-    sizes = experiment.sizes or (None,)
-    for data, pattern, rate, size in product(
-        experiment.data, experiment.patterns, experiment.rates, sizes
-    ):
-        for entry in experiment.methods:
-            if not entry.data or data in entry.data:
-                yield Group(data, pattern, rate, size, tuple(entry.variants(data)))
-
-
-def cell(experiment: Experiment, group: Group, method: Method, seed: int) -> Cell:
-    """One run of a group."""
-    options = dict(experiment.options)
-    if group.size is not None:
-        options["n"] = group.size
-    return Cell(experiment.task, group.data, group.pattern, group.rate, seed, method, options)
-
-
-def chosen(experiment: Experiment, group: Group, done: Outcomes) -> Method | None:
-    """The settings with the lowest error on the first seed, told by the truth as the paper does.
-
-    None if that is not known yet, or if all failed.
-    """
-    if len(group.variants) == 1:
-        return group.variants[0]
-    errors = []
-    for method in group.variants:
-        outcome = done.get(cell(experiment, group, method, 0).key)
-        if outcome is None:
+        None if that is not known yet, or if all failed.
+        """
+        if len(self.cells) == 1:
+            return 0
+        if not self.tried(done):
             return None
-        errors.append(_last(outcome, experiment.tune_by))
-    return group.variants[int(np.argmin(errors))] if min(errors) < np.inf else None
+        errors = [_last(done[seeds[0].key], self.tune_by) for seeds in self.cells]
+        return int(np.argmin(errors)) if min(errors) < np.inf else None
 
+    def tried(self, done: Outcomes) -> bool:
+        """Whether all settings have been run on the first seed."""
+        return all(seeds[0].key in done for seeds in self.cells)
 
-def waiting(experiment: Experiment, done: Outcomes) -> list[Cell]:
-    """Cells that can be run now: first all settings on the first seed, then the chosen ones."""
-    found = []
-    for group in groups(experiment):
-        found += [cell(experiment, group, method, 0) for method in group.variants]
-        best = chosen(experiment, group, done)
+    def waiting(self, done: Outcomes) -> list[Cell]:
+        """What can be run now: all settings on the first seed, then the best on the others."""
+        found = [seeds[0] for seeds in self.cells]
+        best = self.chosen(done)
         if best is not None:
-            found += [cell(experiment, group, best, seed) for seed in range(1, experiment.seeds)]
-    return [one for one in found if one.key not in done]
+            found += self.cells[best][1:]
+        return [cell for cell in found if cell.key not in done]
+
+    def later(self, done: Outcomes) -> int:
+        """Cells that will be run, but are not known yet."""
+        return 0 if len(self.cells) == 1 or self.tried(done) else len(self.cells[0]) - 1
 
 
-def left(experiment: Experiment, done: Outcomes) -> int:
-    """Cells that are still to be run, among them those that are not known yet."""
-    later = sum(
-        experiment.seeds - 1
-        for group in groups(experiment)
-        if chosen(experiment, group, done) is None
-        and any(cell(experiment, group, one, 0).key not in done for one in group.variants)
+@dataclass(frozen=True)
+class Plan:
+    """All cells of an experiment, in the order of its table."""
+
+    groups: list[Group]
+
+    def waiting(self, done: Outcomes) -> list[Cell]:
+        """Cells that can be run now."""
+        return [cell for group in self.groups for cell in group.waiting(done)]
+
+    def left(self, done: Outcomes) -> int:
+        """Cells that are still to be run, among them those that are not known yet."""
+        return len(self.waiting(done)) + sum(group.later(done) for group in self.groups)
+
+
+def plan_of(experiment: Experiment) -> Plan:
+    """The cells of an experiment."""
+    places = product(
+        experiment.data, experiment.patterns, experiment.rates, experiment.sizes or (None,)
     )
-    return len(waiting(experiment, done)) + later
+    return Plan(
+        [
+            _group(experiment, entry, *place)
+            for place in places
+            for entry in experiment.methods
+            if not entry.data or place[0] in entry.data
+        ]
+    )
 
 
-def count(experiment: Experiment) -> int:
-    """Cells in all."""
-    return sum(len(group.variants) + experiment.seeds - 1 for group in groups(experiment))
+def _group(
+    experiment: Experiment, entry: Entry, data: str, pattern: str, rate: float, size: int | None
+) -> Group:
+    options = experiment.options | ({} if size is None else {"n": size})
+    cells = [
+        [
+            Cell(experiment.task, data, pattern, rate, seed, method, options)
+            for seed in range(experiment.seeds)
+        ]
+        for method in entry.variants(data)
+    ]
+    return Group(cells, experiment.tune_by)
 
 
 def _last(outcome: Outcome, measure: str) -> float:

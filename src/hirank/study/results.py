@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from hirank.study.cache import Cache
+from hirank.study.cells import Cell, Measurement
 from hirank.study.config import Experiment
-from hirank.study.plan import cell, chosen, groups
+from hirank.study.plan import plan_of
 
 Row = dict[str, Any]
 Rows = list[Row]
@@ -19,41 +20,38 @@ def rows(experiment: Experiment, cache: Cache) -> Rows:
 
     A cell that failed has one row, without a measure.
     """
-    found: Rows = []
-    for group in groups(experiment):
-        best = chosen(experiment, group, cache.outcomes)
-        for method in group.variants:
-            for seed in range(experiment.seeds):
-                one = cell(experiment, group, method, seed)
-                outcome = cache.outcomes.get(one.key)
-                if outcome is None:
-                    continue
-                common = {
-                    "experiment": experiment.name,
-                    "task": one.task,
-                    "data": one.data,
-                    "pattern": one.pattern,
-                    "rate": one.rate,
-                    "seed": one.seed,
-                    "method": method.name,
-                    "source": method.source,
-                    "settings": json.dumps(method.settings, sort_keys=True),
-                    "chosen": method == best,
-                }
-                ending = {
-                    "seconds": outcome.seconds,
-                    "cpu_seconds": outcome.cpu_seconds,
-                    "failure": outcome.failure,
-                    **cache.facts[one.key],
-                }
-                found += [
-                    {**common, **measurement._asdict(), **ending}
-                    for measurement in outcome.measurements
-                ]
-                if not outcome.measurements:
-                    nothing = {"measure": "", "value": float("nan"), "at": 0.0, "item": 0}
-                    found.append({**common, **nothing, **ending})
-    return found
+    return [
+        row
+        for group in plan_of(experiment).groups
+        for variant, seeds in enumerate(group.cells)
+        for cell in seeds
+        if cell.key in cache.outcomes
+        for row in _rows(experiment, cell, cache, group.chosen(cache.outcomes) == variant)
+    ]
+
+
+def _rows(experiment: Experiment, cell: Cell, cache: Cache, chosen: bool) -> Rows:
+    outcome, method = cache.outcomes[cell.key], cell.method
+    common = {
+        "experiment": experiment.name,
+        "task": cell.task,
+        "data": cell.data,
+        "pattern": cell.pattern,
+        "rate": cell.rate,
+        "seed": cell.seed,
+        "method": method.name,
+        "source": method.source,
+        "settings": json.dumps(method.settings, sort_keys=True),
+        "chosen": chosen,
+    }
+    ending = {
+        "seconds": outcome.seconds,
+        "cpu_seconds": outcome.cpu_seconds,
+        "failure": outcome.failure,
+        **cache.facts[cell.key],
+    }
+    found = outcome.measurements or (Measurement("", float("nan")),)
+    return [{**common, **measurement._asdict(), **ending} for measurement in found]
 
 
 def write(path: Path, table: Rows) -> None:

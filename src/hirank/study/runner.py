@@ -1,4 +1,4 @@
-"""Runs cells in processes of their own, one thread each, and tells how far it is."""
+"""Runs cells side by side in processes, one thread each, and tells how far it is."""
 
 from __future__ import annotations
 
@@ -8,19 +8,25 @@ import threading
 import time
 import warnings
 from collections.abc import Callable, Collection, Iterator
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures import FIRST_COMPLETED, Executor, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import import_module
+from typing import Any, TypeVar
+
+from threadpoolctl import threadpool_limits
 
 from hirank.study.cache import Cache
 from hirank.study.cells import Cell, Measurement, Outcome
 from hirank.study.config import Experiment
 from hirank.study.data import NoData, table
-from hirank.study.plan import count, left, waiting
+from hirank.study.plan import plan_of
 
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
+
+
+T = TypeVar("T")
 
 
 class WorkerDied(RuntimeError):
@@ -48,15 +54,15 @@ def run(
     """Run what the cache does not have yet. Raises NoData before anything is run."""
     for name in experiment.data:
         table(name, 0)
-    total, known = count(experiment), Costs()
-    processes = multiprocessing.get_context("spawn")
-    with _one_thread(), ProcessPoolExecutor(jobs, processes, _end_with_parent) as pool:
+    plan, known = plan_of(experiment), Costs()
+    total = plan.left({})
+    with _one_thread(), _pool(jobs) as pool:
         running: dict[Future[Outcome], Cell] = {}
         asked: set[str] = set()
         try:
             while True:
-                queue = [c for c in waiting(experiment, cache.outcomes) if c.key not in asked]
-                for cell in queue:
+                queue = [c for c in plan.waiting(cache.outcomes) if c.key not in asked]
+                for cell in queue if jobs > 1 else queue[:1]:
                     running[pool.submit(execute, cell)] = cell
                     asked.add(cell.key)
                 if not running:
@@ -66,8 +72,8 @@ def run(
                     cell, outcome = running.pop(future), future.result()
                     cache.add(outcome)
                     known.learn(cell, outcome.seconds)
-                    rest = left(experiment, cache.outcomes)
-                    seconds = known.mean(running.values()) * rest / jobs
+                    rest = plan.left(cache.outcomes)
+                    seconds = known.mean(plan.waiting(cache.outcomes)) * rest / jobs
                     tell(Progress(cell, outcome, total - rest, total, seconds))
         except BrokenProcessPool as error:
             raise WorkerDied(
@@ -122,6 +128,23 @@ class Costs:
     def _keys(cell: Cell) -> list[tuple[str, ...]]:
         size = str(cell.options.get("n", ""))
         return [(cell.method.name, cell.data, size), (cell.method.name,), (cell.data,), ()]
+
+
+class Here(Executor):
+    """Does at once, in this process, what it is given."""
+
+    def submit(self, fn: Callable[..., T], /, *args: Any, **kwargs: Any) -> Future[T]:
+        future: Future[T] = Future()
+        with threadpool_limits(1):
+            future.set_result(fn(*args, **kwargs))
+        return future
+
+
+def _pool(jobs: int) -> Executor:
+    if jobs == 1:
+        return Here()
+    processes = multiprocessing.get_context("spawn")
+    return ProcessPoolExecutor(jobs, processes, _end_with_parent)
 
 
 def _end_with_parent() -> None:
