@@ -1,6 +1,9 @@
+from pathlib import Path
+
 import pytest
 
-from hirank.study import config
+import hirank
+from hirank.study import config, machine
 from hirank.study.cache import Cache
 from hirank.study.cells import Cell, Method
 from hirank.study.data import NoData
@@ -115,3 +118,10 @@ def test_times_are_guessed_by_the_most_alike():
     assert costs.mean([cell("b", "x")]) == 30
     assert costs.mean([cell("c", "z")]) == 20
     assert costs.mean([]) == 0
+
+
+def test_every_part_that_numbers_depend_on_exists():
+    folder = Path(hirank.__file__).parent
+    for part in machine.SOURCES:
+        assert (folder / part).is_dir() or (folder / f"{part}.py").is_file(), part
+    assert machine.code() == machine.code()

@@ -5,7 +5,7 @@ Scaling and bandwidth are settled on the first rows and stay; all else is Algori
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -143,7 +143,7 @@ class SampleStream:
 
     def learn(self, plan: Plan) -> SampleStream:
         """From all rows that are pending."""
-        stream = self if self.model is not None else self._begin(self.pending, plan)
+        stream = self if self.model is not None else self.begin(self.pending, plan)
         return stream._pass(len(stream.pending), plan)[0]
 
     def over_table(
@@ -153,23 +153,32 @@ class SampleStream:
 
         `stop` is told the number of each pass that is done; a true answer makes it the last.
         """
-        stream = self._begin(rows, plan)
+        for number, after in enumerate(self.passes(rows, plan), start=1):  # noqa: B007
+            if stop(number):
+                break
+        return after
+
+    def passes(
+        self, rows: NDArray[np.float64], plan: Plan
+    ) -> Iterator[tuple[SampleStream, NDArray[np.float64]]]:
+        """The stream after each pass over a table, n x m, and the table as completed in it."""
+        stream = self.begin(rows, plan)
         model = stream.model
         assert model is not None
         X, seen = model.scaled(rows)
         if not X.shape[1]:
-            return replace(stream, samples=len(rows), batches=1), model.raw(X, rows)
+            yield replace(stream, samples=len(rows), batches=1), model.raw(X, rows)
+            return
         Z, state = np.zeros((len(X), len(model.D))), model.stream
         for number, beta in enumerate(_betas(plan), start=1):
             setting = replace(model.setting, beta=float(beta))
             X, Z, state = _paper_pass(X, seen, Z, state.restart(), setting, plan)
-            if stop(number):
-                break
-        model = replace(model, stream=state, setting=setting)
-        batches = number * -(-len(X) // plan.batch_size)
-        return replace(stream, model=model, samples=len(rows), batches=batches), model.raw(X, rows)
+            after = replace(model, stream=state, setting=setting)
+            batches = number * -(-len(X) // plan.batch_size)
+            after_pass = replace(stream, model=after, samples=len(rows), batches=batches)
+            yield after_pass, model.raw(X, rows)
 
-    def _begin(self, rows: NDArray[np.float64], plan: Plan) -> SampleStream:
+    def begin(self, rows: NDArray[np.float64], plan: Plan) -> SampleStream:
         """Settle scaling and bandwidth on rows, n x m, and draw the dictionary."""
         rng = np.random.default_rng([self.seed, self.batches])
         known = ~np.isnan(rows)

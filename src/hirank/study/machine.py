@@ -29,17 +29,21 @@ def facts() -> dict[str, Any]:
     }
 
 
+SOURCES = (
+    *("kernels", "model", "solvers", "streams", "choice", "estimators", "baselines", "cluster"),
+    *("datasets", "metrics", "theory", "study/tasks"),
+    *("study/data", "study/methods", "study/published", "study/trial"),
+)
+"""Parts of hirank that numbers depend on. How they are shown does not change them."""
+
+
 def code() -> str:
     """A fingerprint of hirank's source: runs of different code are told apart by it."""
     found = hashlib.sha256()
     folder = Path(hirank.__file__).parent
-    # How results are shown does not change them.
-    parts = ("kernels", "model", "solvers", "streams", "choice", "estimators", "baselines")
-    files = [
-        file for part in (*parts, "cluster", "datasets") for file in folder.glob(f"{part}/*.py")
-    ]
-    for file in sorted((*files, *folder.glob("study/tasks/*.py"))):
-        found.update(file.read_bytes())
+    for part in SOURCES:
+        for file in sorted([*folder.glob(f"{part}.py"), *folder.glob(f"{part}/*.py")]):
+            found.update(file.read_bytes())
     return found.hexdigest()[:12]
 
 

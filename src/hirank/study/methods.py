@@ -13,6 +13,7 @@ from hirank import KFMC, OnlineKFMC
 from hirank.baselines import DLSR, GROUSE, LRF, NLMC, NNM, VMC, OnlineLRF, SoftImpute
 from hirank.kernels import Array
 from hirank.study.cells import Method
+from hirank.study.published import Formula, OutOfSampleKFMC, OutOfSampleLRF
 
 
 class Interpolation:
@@ -38,6 +39,9 @@ ESTIMATORS: dict[str, Callable[..., Any]] = {
     "OnlineLRF": OnlineLRF,
     "GROUSE": GROUSE,
     "DLSR": DLSR,
+    "Algorithm 1": Formula,
+    "OSE-LRF": OutOfSampleLRF,
+    "OSE-KFMC": OutOfSampleKFMC,
     "interpolation": Interpolation,
     "mean": SimpleImputer,
 }
