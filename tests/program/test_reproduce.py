@@ -10,8 +10,11 @@ from pathlib import Path
 
 import pytest
 
+from hirank.cli import reproduce
 from hirank.study import config
+from hirank.study.cells import Cell, Method, Outcome
 from hirank.study.results import read
+from hirank.study.runner import Progress
 
 EXPERIMENTS = Path(__file__).parents[2] / "experiments"
 DATA = EXPERIMENTS.parents[1] / "shared" / "data"
@@ -91,6 +94,17 @@ def test_unknown_ones_and_a_missing_folder_are_told(hirank, folder):
     done = hirank("reproduce", "small", "--experiments", folder / "none")
     assert done.returncode == 2
     assert "no folder" in done.stderr
+
+
+def test_without_a_terminal_it_tells_now_and_then(monkeypatch, capsys):
+    monkeypatch.setattr(reproduce, "TOLD_EVERY", 0.0)
+    tell = reproduce._now_and_then("small")
+    cell = Cell("completion", "mocap", "random", 0.1, 0, Method("a", "KFMC"))
+    tell(Progress(cell, Outcome(cell.key, (), 1.0, 1.0), 3, 8, 130.0))
+    tell(Progress(cell, Outcome(cell.key, (), 1.0, 1.0), 8, 8, 0.0))
+    assert capsys.readouterr().err == (
+        "small: 3 of 8 runs, about 2 min left\nsmall: 8 of 8 runs, less than a minute left\n"
+    )
 
 
 def test_a_quick_run_writes_table_pictures_and_page(hirank, folder):

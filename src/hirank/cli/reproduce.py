@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+import sys
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -20,6 +22,8 @@ if TYPE_CHECKING:
 FOLDER = "experiments"
 WHERE_RESULTS, WHERE_QUICK = Path("docs/reproduction"), Path("build/reproduction")
 """Where results go, from the folder that holds the experiments."""
+TOLD_EVERY = 60.0
+"""Seconds between sentences on progress where there is no terminal."""
 
 
 def run(
@@ -142,10 +146,13 @@ def _folder(given: Path | None) -> Path:
 
 
 @contextmanager
-def _telling(experiment: Experiment, told: Told) -> Iterator[Any]:
-    """A line with how far an experiment is; without a terminal, a sentence now and then."""
-    if not told.live:
+def _telling(experiment: Experiment, told: Told) -> Iterator[Callable[[Progress], None]]:
+    """A line with how far an experiment is; without a terminal, a sentence every minute."""
+    if told.quiet or told.as_json:
         yield lambda progress: None
+        return
+    if not told.live:
+        yield _now_and_then(experiment.name)
         return
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
@@ -162,9 +169,26 @@ def _telling(experiment: Experiment, told: Told) -> Iterator[Any]:
         task = bar.add_task("", total=None)
 
         def tell(progress: Progress) -> None:
-            minutes = progress.seconds_left / 60
-            left = f"about {minutes:.0f} min left" if minutes >= 1 else "less than a minute left"
-            text = f"{left} ({progress.cell.method.name}, {progress.cell.data})"
+            text = f"{_left(progress)} ({progress.cell.method.name}, {progress.cell.data})"
             bar.update(task, completed=progress.done, total=progress.total, description=text)
 
         yield tell
+
+
+def _now_and_then(name: str) -> Callable[[Progress], None]:
+    last = time.monotonic()
+
+    def tell(progress: Progress) -> None:
+        nonlocal last
+        if time.monotonic() - last > TOLD_EVERY:
+            last = time.monotonic()
+            sys.stderr.write(
+                f"{name}: {progress.done} of {progress.total} runs, {_left(progress)}\n"
+            )
+
+    return tell
+
+
+def _left(progress: Progress) -> str:
+    minutes = progress.seconds_left / 60
+    return f"about {minutes:.0f} min left" if minutes >= 1 else "less than a minute left"
