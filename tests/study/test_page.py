@@ -58,6 +58,16 @@ def test_claims_come_first_with_verdicts_and_links(study, tmp_path):
     assert "written by `hirank reproduce`" in text
 
 
+def test_claims_about_hirank_stand_apart(study, tmp_path):
+    record, rows = study
+    record.claims = [BEATS, SLOW | {"ours": True}]
+    text = page([(record, rows)], tmp_path)
+    theirs, ours = text.split("## hirank beside it")
+    assert "1 claim: 1 yes" in theirs
+    assert BEATS["says"] in theirs
+    assert ours.index(SLOW["says"]) < ours.index("## synthetic-offline")
+
+
 def test_a_section_says_how_it_was_run(study, tmp_path):
     text = page([study], tmp_path)
     assert "KFMC (RBF) (beta 0.001 / 0.0001); hirank." in text

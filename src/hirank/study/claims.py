@@ -22,6 +22,7 @@ class Verdict:
     cells_held: int = 0
     cells: int = 0
     because: str = ""
+    ours: bool = False  # about hirank, not in the paper
 
 
 def judge(experiment: Any, rows: Sequence[Row]) -> list[Verdict]:
@@ -36,7 +37,8 @@ def judge(experiment: Any, rows: Sequence[Row]) -> list[Verdict]:
     experiment : Experiment
         Its ``claims`` each have ``says``, ``kind`` (a key of `KINDS`), ``measure``, and what that
         kind asks for; ``data``, ``patterns`` and ``rates`` restrict where it is judged, ``at``
-        where along curves (by default at their end); ``because`` is our explanation.
+        where along curves (by default at their end); ``because`` is our explanation, and ``ours``
+        says that the claim is about hirank, not in the paper.
     rows : list of dict
         The tidy table.
 
@@ -117,7 +119,8 @@ def _verdict(experiment: Any, claim: Claim, summary: Summary) -> Verdict:
     if absent:
         numbers += f" No numbers of {', '.join(absent)}."
     holds = "not run" if not cases else ("no", "partly", "yes")[(held > 0) + (held == len(cases))]
-    return Verdict(claim["says"], holds, numbers, held, len(cases), claim.get("because", ""))
+    because, ours = claim.get("because", ""), claim.get("ours", False)
+    return Verdict(claim["says"], holds, numbers, held, len(cases), because, ours)
 
 
 def _found(

@@ -64,19 +64,24 @@ def write_page(studies: Sequence[Study], folder: str | Path, path: str | Path) -
 
 
 def _claims(ran: Sequence[Study], verdicts: dict[str, list[Verdict]]) -> Iterator[str]:
-    """The table of all claims."""
-    if not any(verdicts.values()):
-        return
-    told = [verdict.holds for each in verdicts.values() for verdict in each]
-    counts = [f"{told.count(word)} {word}" for word in ("yes", "partly", "no", "not run")]
-    yield f"\n## Claims\n\n{count(len(told), 'claim')}: {', '.join(counts)}.\n\n"
-    yield "| claim | in the paper | ours | holds | see |\n|---|---|---|---|---|\n"
-    for experiment, _ in ran:
-        link = f"[{experiment.name}](#{experiment.name})"
-        for claim, verdict in zip(experiment.claims, verdicts[experiment.name], strict=True):
-            paper = claim.get("paper", experiment.shows)
-            cells = [verdict.says, paper, verdict.numbers, f"**{verdict.holds}**", link]
-            yield line(cells)
+    """Tables of all claims: the paper's, then ours."""
+    for ours, title in ((False, "Claims of the paper"), (True, "hirank beside it")):
+        told = [
+            (experiment, claim, verdict)
+            for experiment, _ in ran
+            for claim, verdict in zip(experiment.claims, verdicts[experiment.name], strict=True)
+            if verdict.ours == ours
+        ]
+        if not told:
+            continue
+        holds = [verdict.holds for *_, verdict in told]
+        counts = [f"{holds.count(word)} {word}" for word in ("yes", "partly", "no", "not run")]
+        yield f"\n## {title}\n\n{count(len(told), 'claim')}: {', '.join(counts)}.\n\n"
+        yield "| claim | about | our numbers | holds | see |\n|---|---|---|---|---|\n"
+        for experiment, claim, verdict in told:
+            about = claim.get("paper", experiment.shows)
+            link = f"[{experiment.name}](#{experiment.name})"
+            yield line([verdict.says, about, verdict.numbers, f"**{verdict.holds}**", link])
 
 
 def _section(
@@ -104,7 +109,8 @@ def _how(experiment: Any, rows: Sequence[Row]) -> str:
     when = days[0] if len(days) == 1 else f"{days[0]} to {days[-1]}"
     parts = [
         f"Methods: {'; '.join(names)}.",
-        f"{count(experiment.seeds, 'seed')}; {count(len(ran), 'run')}, {spent} of CPU time.",
+        f"{count(len({row['seed'] for row in rows}), 'seed')}; {count(len(ran), 'run')}, "
+        f"{spent} of CPU time.",
         f"{'; '.join(machines)}; {when}.",
         f"Again: `hirank reproduce {experiment.name}{quick}`.",
     ]
