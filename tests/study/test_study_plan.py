@@ -197,3 +197,16 @@ def test_the_last_value_of_a_curve_counts(experiment):
         curve = (Measurement("missing error", last, 10), Measurement("missing error", 0.0, 1))
         done[one.key] = Outcome(one.key, curve, 1.0, 1.0)
     assert group.chosen(done) == 1
+
+
+def test_of_settings_that_were_not_chosen_only_ends_are_kept(experiment, tmp_path):
+    cache = Cache(tmp_path / "cells.jsonl")
+    cache.begin({"cores": 2})
+    for (one, *_), error in zip(plan_of(experiment).groups[0].cells, (0.3, 0.1, 0.2), strict=True):
+        curve = [Measurement("missing error", error + 1 / at, at) for at in (2, 10**6)]
+        points = [Measurement("x1", 0.5, 0, item) for item in range(4)]
+        cache.add(Outcome(one.key, (*curve, *points), 1.0, 1.0))
+    found = rows(experiment, cache)
+    assert [row["measure"] for row in found if row["chosen"]] == 2 * ["missing error"] + 4 * ["x1"]
+    others = [(row["measure"], row["at"]) for row in found if not row["chosen"]]
+    assert others == 2 * [("missing error", 10**6)]

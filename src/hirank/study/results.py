@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,8 @@ Rows = list[Row]
 def rows(experiment: Experiment, cache: Cache) -> Rows:
     """All numbers of an experiment, in its own order, whatever order they came in.
 
-    A cell that failed has one row, without a measure.
+    A cell that failed has one row, without a measure. Of settings that were not chosen only single
+    numbers and the ends of curves are kept.
     """
     return [
         row
@@ -51,7 +53,18 @@ def _rows(experiment: Experiment, cell: Cell, cache: Cache, chosen: bool) -> Row
         **cache.facts[cell.key],
     }
     found = outcome.measurements or (Measurement("", float("nan")),)
+    if not chosen:
+        found = _ends(found)
     return [{**common, **measurement._asdict(), **ending} for measurement in found]
+
+
+def _ends(measurements: Sequence[Measurement]) -> tuple[Measurement, ...]:
+    """The last number of each measure, without those that are told of many samples."""
+    many = {one.measure for one in measurements if one.item}
+    last = {one.measure: one for one in sorted(measurements, key=lambda one: one.at)}
+    return tuple(
+        one for one in measurements if one is last[one.measure] and one.measure not in many
+    )
 
 
 def write(path: Path, table: Rows) -> None:
