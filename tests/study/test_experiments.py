@@ -23,6 +23,11 @@ def test_claims_and_pictures_are_about_what_is_run(name):
         if isinstance(told.get("data"), list):
             assert set(told["data"]) <= set(experiment.data), told
         assert set(told.get("rates", ())) <= set(experiment.rates), told
+    for band in experiment.expected:
+        assert band.get("data", experiment.data[0]) in experiment.data, band
+        assert band.get("rate", experiment.rates[0]) in experiment.rates, band
+        assert band.get("pattern", experiment.patterns[0]) in experiment.patterns, band
+        assert {"from", "to"} & band.keys(), band
     for claim in experiment.claims:
         assert claim["says"].endswith("."), claim
 
