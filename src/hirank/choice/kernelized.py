@@ -34,6 +34,8 @@ EXACT, FAR_BEHIND = 0.1, 3.0
 """The same on tables where the error of others is below this: there, late stages can gain much."""
 ROUGHLY = 10
 """Times `tol` on noisy tables, where the ends of stages are not worth their time."""
+AHEAD = 0.95
+"""Times the error of others: from where the ends of stages are worth it after all."""
 PERFECT = 1e-3
 """Error, in standard deviations, that nobody needs to improve on."""
 MODERATE = 240
@@ -137,7 +139,7 @@ class Kernelized:
             raise trouble
         probes.sort(key=lambda walks: -walks.error)
         best = probes[-1]
-        if best.error < rival:
+        if best.error < AHEAD * rival:
             self.options = exact  # who is ahead may become much better yet
         reach = FAR_BEHIND if rival < EXACT else BEHIND
         if not (best.ended or record.late) and best.error < reach * rival:
