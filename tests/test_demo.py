@@ -7,7 +7,7 @@ import pytest
 def test_the_demo_prints_a_table_and_draws(tmp_path):
     pytest.importorskip("matplotlib")
     picture = tmp_path / "demo.png"
-    command = [sys.executable, "-m", "hirank.demo", "--images", "200", "--picture", str(picture)]
+    command = [sys.executable, "-m", "hirank.demo", "--images", "100", "--picture", str(picture)]
     run = subprocess.run(command, capture_output=True, text=True, check=True)
     lines = run.stdout.splitlines()
     rows = {line[:22].strip(): float(line[22:30]) for line in lines[3:8]}

@@ -65,11 +65,22 @@ to = 0.6
 """
 
 
+def made(folder):
+    (folder / "experiments" / "small").mkdir(parents=True)
+    (folder / "experiments" / "small" / "config.toml").write_text(CONFIG)
+    return folder
+
+
 @pytest.fixture
 def folder(tmp_path):
-    (tmp_path / "experiments" / "small").mkdir(parents=True)
-    (tmp_path / "experiments" / "small" / "config.toml").write_text(CONFIG)
-    return tmp_path
+    return made(tmp_path)
+
+
+@pytest.fixture(scope="module")
+def quick(hirank, tmp_path_factory):
+    """A quick run: the process, and the folder."""
+    folder = made(tmp_path_factory.mktemp("quick"))
+    return hirank("reproduce", "small", "--quick", "--json", "--jobs", 1, cwd=folder), folder
 
 
 def timeless(path):
@@ -107,8 +118,8 @@ def test_without_a_terminal_it_tells_now_and_then(monkeypatch, capsys):
     )
 
 
-def test_a_quick_run_writes_table_pictures_and_page(hirank, folder):
-    done = hirank("reproduce", "small", "--quick", "--json", cwd=folder)
+def test_a_quick_run_writes_table_pictures_and_page(quick):
+    done, folder = quick
     assert done.returncode == 0, done.stderr
     told = json.loads(done.stdout)
     out = folder / "build" / "reproduction"
@@ -151,18 +162,29 @@ def test_a_killed_run_goes_on_where_it_was(hirank, folder):
     ).read_bytes()
 
 
-def test_fresh_runs_everything_again_and_other_code_is_told(hirank, folder):
-    options = ("reproduce", "small", "--seeds", 1, "--jobs", 1, "-o", folder / "out")
-    assert hirank(*options, cwd=folder).returncode == 0
-    assert {row["seed"] for row in read(folder / "out" / "tables" / "small.parquet")} == {0}
-    cells = folder / "out" / "cells" / "small.jsonl"
+def test_fresh_runs_everything_again_and_other_code_is_told(hirank, quick):
+    _, folder = quick
+    cells = folder / "build" / "reproduction" / "cells" / "small.jsonl"
     cells.write_text(cells.read_text().replace('"code": "', '"code": "other'))
+    options = ("reproduce", "small", "--quick", "--jobs", 1)
     done = hirank(*options, cwd=folder)
     assert "3 runs are kept from other code; --fresh runs them again" in done.stderr
     assert '"code": "other' in cells.read_text()
     done = hirank(*options, "--fresh", cwd=folder)
     assert "other code" not in done.stderr
     assert '"code": "other' not in cells.read_text()
+
+
+def test_fewer_seeds_can_be_asked_for(folder, capsys, monkeypatch):
+    monkeypatch.setenv("HIRANK_DATA", str(folder))  # or it would be set for other tests
+    out = folder / "out"
+    reproduce.run(
+        names=["small"], quick=False, output=out, experiments=folder / "experiments", seeds=1,
+        jobs=1, fresh=False, as_json=True, quiet=False,
+    )  # fmt: skip
+    assert {row["seed"] for row in read(out / "tables" / "small.parquet")} == {0}
+    assert "1 seed;" in out.with_suffix(".md").read_text()
+    assert json.loads(capsys.readouterr().out)["page"] == str(out.with_suffix(".md"))
 
 
 def test_without_real_data_an_experiment_is_left_out(hirank, folder):
