@@ -175,16 +175,21 @@ def test_fresh_runs_everything_again_and_other_code_is_told(hirank, quick):
     assert '"code": "other' not in cells.read_text()
 
 
-def test_fewer_seeds_can_be_asked_for(folder, capsys, monkeypatch):
+def test_fewer_seeds_can_be_asked_for_and_failures_are_told(folder, capsys, monkeypatch):
     monkeypatch.setenv("HIRANK_DATA", str(folder))  # or it would be set for other tests
-    out = folder / "out"
+    out, path = folder / "out", folder / "experiments" / "small" / "config.toml"
+    path.write_text(path.read_text().replace("rank = [3, 6]", "rank = [3, -1]"))
     reproduce.run(
         names=["small"], quick=False, output=out, experiments=folder / "experiments", seeds=1,
         jobs=1, fresh=False, as_json=True, quiet=False,
     )  # fmt: skip
     assert {row["seed"] for row in read(out / "tables" / "small.parquet")} == {0}
     assert "1 seed;" in out.with_suffix(".md").read_text()
-    assert json.loads(capsys.readouterr().out)["page"] == str(out.with_suffix(".md"))
+    told = json.loads(capsys.readouterr().out)
+    assert told["page"] == str(out.with_suffix(".md"))
+    assert told["experiments"]["small"]["cells"] == 3
+    (note,) = (note for note in told["notes"] if "failed" in note)
+    assert note.startswith("small: failed: LRF: 1 of 2 runs (")
 
 
 def test_without_real_data_an_experiment_is_left_out(hirank, folder):

@@ -57,7 +57,8 @@ def run(
         studies = [replace(one, seeds=min(seeds, one.seeds)) for one in studies]
     base = folder.resolve().parent
     output = output or base / (WHERE_QUICK if quick else WHERE_RESULTS)
-    os.environ.setdefault("HIRANK_DATA", str(base.parent / "shared" / "data"))
+    if (data := base.parent / "shared" / "data").is_dir():
+        os.environ.setdefault("HIRANK_DATA", str(data))
     facts: dict[str, Any] = {}
     for experiment in studies:
         facts[experiment.name] = _study(experiment, output, told, jobs, fresh)
@@ -78,6 +79,7 @@ def _study(
     from hirank.study.claims import check_expected
     from hirank.study.data import NoData
     from hirank.study.pictures import draw
+    from hirank.study.summary import failures, run_of
 
     cache = Cache(output / "cells" / f"{experiment.name}.jsonl")
     if fresh:
@@ -103,10 +105,12 @@ def _study(
     missed = check_expected(experiment, rows)
     for sentence in missed:
         told.note(f"{experiment.name}: {sentence}")
-    failures = {row["failure"] for row in rows if row["failure"]}
+    failed = [str(one) for one in failures(rows)]
+    for sentence in failed:
+        told.note(f"{experiment.name}: failed: {sentence}")
     return {
-        "cells": len({(row["method"], row["settings"], row["seed"]) for row in rows}),
-        "failures": sorted(failures),
+        "cells": len({run_of(row) for row in rows}),
+        "failures": failed,
         "outside": missed,
         "pictures": [str(picture) for picture in pictures],
     }
