@@ -102,9 +102,9 @@ def test_unknown_ones_and_a_missing_folder_are_told(hirank, folder):
     assert (done.returncode, done.stdout) == (3, "")
     assert "no experiment 'large'" in done.stderr
     assert "it has small" in done.stderr
-    done = hirank("reproduce", "small", "--experiments", folder / "none")
+    done = hirank("reproduce", "--experiments", folder)  # a folder, but above the experiments
     assert done.returncode == 2
-    assert "no folder" in done.stderr
+    assert "each is a folder in it with a config.toml" in done.stderr
 
 
 def test_without_a_terminal_it_tells_now_and_then(monkeypatch, capsys):

@@ -133,8 +133,12 @@ def _folder(given: Path | None) -> Path:
     import hirank
 
     if given is not None:
-        if not given.is_dir():
-            raise Failure(f"There is no folder {str(given)!r}.", USAGE)
+        if not any(given.glob("*/config.toml")):
+            raise Failure(
+                f"There is no folder {str(given)!r} with experiments: each is a folder in it with "
+                "a config.toml.",
+                USAGE,
+            )
         return given
     here = Path.cwd()
     above = [folder / FOLDER for folder in (here, *here.parents)]

@@ -164,9 +164,10 @@ def methods_of(rows: Iterable[Row]) -> list[str]:
 
 
 def _group(row: Row) -> Group:
-    # 0.1 + 0.2 is 0.3 here.
-    rate = round(float(row["rate"]), 9)
-    return Group(row["data"], row["pattern"], rate, row["method"], row["measure"], float(row["at"]))
+    at = float(row["at"])
+    return Group(
+        row["data"], row["pattern"], _share(row["rate"]), row["method"], row["measure"], at
+    )
 
 
 def _share(rate: Any) -> float:
