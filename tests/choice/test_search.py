@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 from hirank import KFMC
+from hirank.choice import fitting
 from hirank.choice import search as search_module
 from hirank.choice.candidates import (
     Bench,
@@ -17,6 +18,7 @@ from hirank.choice.candidates import (
 from hirank.choice.folds import folds
 from hirank.choice.kernelized import Kernelized
 from hirank.choice.search import search
+from hirank.choice.walks import Walker
 from hirank.datasets import polynomial_manifolds
 from hirank.estimators.automatic import plan_of
 from hirank.model.start import soft_impute
@@ -168,7 +170,7 @@ def raising(error):
     [
         (search_module, "try_factors", np.linalg.LinAlgError, "low rank"),
         (search_module, "try_mixtures", FloatingPointError, "linear"),
-        (Kernelized, "_probe", FloatingPointError, "kernelized"),
+        (Walker, "probe", FloatingPointError, "kernelized"),
     ],
 )
 def test_a_candidate_that_fails_is_recorded_and_others_used(
@@ -190,7 +192,7 @@ def test_if_all_fail_means_are_filled_in(low_rank, monkeypatch):
     for where, what in [
         (search_module, "try_factors"),
         (search_module, "try_mixtures"),
-        (Kernelized, "_probe"),
+        (Walker, "probe"),
     ]:
         monkeypatch.setattr(where, what, raising(np.linalg.LinAlgError("singular")))
     with pytest.warns(UserWarning, match=r"No model could be fitted.*column means"):
@@ -201,10 +203,10 @@ def test_if_all_fail_means_are_filled_in(low_rank, monkeypatch):
     assert chosen.held_out is None
 
 
-@pytest.mark.parametrize("step", ["_further", "_larger"])
+@pytest.mark.parametrize("step", ["further", "larger"])
 def test_a_failure_on_the_way_does_not_cost_what_was_found(curve, monkeypatch, step):
     X, observed = curve
-    monkeypatch.setattr(Kernelized, step, raising(np.linalg.LinAlgError("too large")))
+    monkeypatch.setattr(Walker, step, raising(np.linalg.LinAlgError("too large")))
     chosen = choose(X, observed, max_iter=5, kernel="rbf", n_starts=1)
     assert any(one.name == "kernelized" and not one.failure for one, _ in chosen.results)
 
@@ -337,8 +339,8 @@ def test_dictionaries_do_not_see_what_is_hidden(curve):
     ends = []
     for each in benches:
         starts = [soft_impute(each.X, seen) for seen in each.seen()]
-        kernelized = Kernelized(each, starts, options(5), None, np.random.default_rng(0))
-        walks = kernelized._probe(plan(len(each.X)).recipes[0], 3)
+        walker = Walker(each, options(5), None, np.random.default_rng(0))
+        walks = walker.probe(plan(len(each.X)).recipes[0], starts, 3)
         assert len(walks.steps) == 3 or walks.ended
         ends.append(walks)
     for one, other in zip(ends[0].steps, ends[1].steps, strict=False):
@@ -351,10 +353,10 @@ def test_nor_when_they_walk_once_more(curve):
     ends = []
     for each in two_benches(*curve):
         starts = [soft_impute(each.X, seen) for seen in each.seen()]
-        kernelized = Kernelized(each, starts, options(5), None, np.random.default_rng(0))
-        grown = kernelized._larger(kernelized._probe(plan(len(each.X)).recipes[0], 3), 30, 0.0)
+        walker = Walker(each, options(5), None, np.random.default_rng(0))
+        grown = walker.larger(walker.probe(plan(len(each.X)).recipes[0], starts, 3), 30, 0.0)
         assert grown.first > 0
-        again = kernelized._again(grown)
+        again = walker.again(grown)
         assert (again.first, len(again.steps[-1][0].D)) == (0, 30)
         for step, seen in zip(again.steps[-1], each.seen(), strict=True):
             assert (step.X == each.X)[seen].all()
@@ -366,8 +368,8 @@ def test_a_dictionary_that_grew_walks_its_path_again_if_that_pays():
     X, observed = holes(np.random.default_rng(1), polynomial_manifolds(100, random_state=1))
     given = bench(X, observed)
     starts = [soft_impute(given.X, seen) for seen in given.seen()]
-    kernelized = Kernelized(given, starts, options(100), None, np.random.default_rng(0))
-    walks = kernelized.search(plan(len(X)).recipes[:1], 60, np.inf)
+    walker = Walker(given, options(100), None, np.random.default_rng(0))
+    walks = Kernelized(walker, starts).search(plan(len(X)).recipes[:1], 60, np.inf)
     large = [one for one in walks if one.recipe.n_components == 60]
     assert [one.first > 0 for one in large] in ([True, False], [False, True])
     kept, other = walks[-1].error, walks[-2].error
@@ -388,12 +390,14 @@ def test_two_dictionaries_tell_what_four_gain(low_rank, monkeypatch, shared, exp
         return given.X + shared * common + (1 - shared) * own
 
     walks = SimpleNamespace(error=0.05, recipe=SimpleNamespace(n_components=20))
-    members = [SimpleNamespace(X=fill()) for _ in range(2)]
-    monkeypatch.setattr(search_module, "_members", lambda *_: members)
+    found = [SimpleNamespace(X=fill()) for _ in range(2)]
+    monkeypatch.setattr(fitting, "members", lambda *_: found)
     one = Tried("kernelized", {}, [fill()], 0.05, 1.0, None)
-    kernelized = SimpleNamespace(on=lambda bench: None)
-    gain = search_module._gain(given, plan(len(given.X)), kernelized, [walks], [one], np.ones(1))
-    assert gain**2 == pytest.approx(expected, rel=0.35)  # half of it, in logarithms, is believed
+    walker = Walker(given, options(), None, rng)
+    choice = fitting.Choice(given, plan(len(given.X)), [one], np.ones(1), walker, walks)
+    assert fitting.gain(choice) ** 2 == pytest.approx(
+        expected, rel=0.35
+    )  # half of it, in logarithms, is believed
 
 
 def test_nor_does_it_where_dictionaries_start(low_rank):

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hirank.choice.blend import Blend, disagreement
-from hirank.choice.search import HeldOut
+from hirank.choice.chosen import HeldOut
 from hirank.kernels import Array
 from hirank.solvers.intervals import Calibration, Covariates
 from hirank.solvers.mixture import Mixture

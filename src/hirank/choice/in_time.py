@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from hirank.choice.chosen import Chosen
 from hirank.choice.folds import folds
-from hirank.choice.search import Chosen
 from hirank.kernels import Array
 from hirank.solvers.gaps import hide_like
 from hirank.solvers.ordered import Drift, learn

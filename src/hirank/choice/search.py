@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, fields, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,88 +13,23 @@ from hirank.choice.candidates import (
     Bench,
     Tried,
     failed,
-    fit_factors,
-    fit_means,
-    fit_mixtures,
     try_factors,
     try_means,
     try_mixtures,
 )
+from hirank.choice.chosen import Chosen, HeldOut, Plan
+from hirank.choice.fitting import Choice, fit, gain, spreading
 from hirank.choice.folds import folds
-from hirank.choice.kernelized import (
-    EXACT,
-    MODERATE,
-    PERFECT,
-    Kernelized,
-    Member,
-    Recipe,
-    Walks,
-    tried,
-    unlearned,
-)
+from hirank.choice.kernelized import PERFECT, Kernelized
+from hirank.choice.members import unlearned
+from hirank.choice.walks import Walker, Walks, tried
 from hirank.kernels import Array
-from hirank.model.bounds import Bounds, clipped
+from hirank.model.bounds import clipped
 from hirank.model.start import soft_impute
 from hirank.model.workers import Workers
-from hirank.solvers.fitted import Dictionary, RowModel
-from hirank.solvers.loop import Options
-from hirank.solvers.mixture import Mixture
 from hirank.solvers.mixture_fit import NOISE, Learner, independent
 from hirank.solvers.record import Recorder
 from hirank.warn import warn_user
-
-FEW_POINTS = 120
-"""Points up to which a further start costs little."""
-UPPER = (0.8, 0.85, 0.9, 0.95)
-"""Quantiles of absolute errors by which two sets of fills are compared."""
-STARTS, STARTS_IF_LARGE = 4, 2
-"""Dictionaries that are averaged, if that is not given."""
-
-
-@dataclass(frozen=True)
-class Plan:
-    """What the search may try."""
-
-    recipes: Sequence[Recipe]  # of the smallest size; the first is the usual one
-    most_components: int  # to which dictionaries may grow
-    mix: bool  # whether other models than dictionaries take part
-    n_starts: int | None  # models of a kind to average; None: as many as is worth it
-    options: Options
-    bounds: Bounds | None = None
-
-
-@dataclass(frozen=True)
-class HeldOut:
-    """What the chosen blend filled in for hidden entries, h of them, and what they really were."""
-
-    rows: NDArray[np.intp]
-    columns: NDArray[np.intp]
-    truth: Array
-    fill: Array
-    fills: Array  # h x c; of the candidates with weight
-    linear: Array  # of the best linear candidate; NaN without one
-    spread: Array  # standard deviations that the mixture gives them; 0 without one
-
-    def first(self, h: int) -> HeldOut:
-        """Only the first entries."""
-        return HeldOut(**{f.name: getattr(self, f.name)[:h] for f in fields(self)})
-
-
-@dataclass(frozen=True)
-class Chosen:
-    """The models that a table is completed by, and how they came to be chosen."""
-
-    X: Array  # n x v, completed
-    blend: Blend
-    dictionary: Dictionary
-    mixture: Mixture | None
-    objective: float  # of the dictionary
-    results: list[tuple[Tried, float]]  # all candidates with their weights
-    held_out: HeldOut | None
-    first_fold: tuple[NDArray[np.bool_], Array] = field(repr=False)
-    """The entries hidden in the first fold, and the table as completed without them, n x v."""
-    gain: float = 1.0
-    """Times the errors at hidden entries: what to expect of models fitted to everything."""
 
 
 def search(
@@ -124,7 +58,8 @@ def search(
     working = [one for one in others if np.isfinite(one.error)]
     start = min(working, key=lambda one: one.error, default=None)
     rival = np.inf if start is None else start.error
-    kernelized = Kernelized(bench, _starts(bench, plan, start), plan.options, plan.bounds, rng)
+    walker = Walker(bench, plan.options, plan.bounds, rng)
+    kernelized = Kernelized(walker, _starts(bench, plan, start))
     walks: list[Walks] = []
     try:
         if start is None or not (record.late or start.error < PERFECT):
@@ -141,7 +76,9 @@ def search(
     candidates = [*_finalists(working), *(tried(one, bench) for one in walks[-1:])]
     weights = weigh(np.stack([bench.hidden(one.fills) for one in candidates], axis=1), bench.truth)
     record.say("fitting the best to all entries")
-    filled, blend, member, mixture = _fit(bench, plan, kernelized, walks, candidates, weights)
+    best = walks[-1] if walks else None
+    choice = Choice(bench, plan, candidates, weights, kernelized.walker, best)
+    filled, blend, member, mixture = fit(choice)
     rejected = [one for one in others if not any(one is c for c in candidates)]
     rejected += [tried(one, bench) for one in walks[:-1]]
     first = np.tensordot(weights, np.stack([one.fills[0] for one in candidates]), axes=1)
@@ -160,7 +97,7 @@ def search(
         ],
         held_out=_held_out(bench, candidates, weights),
         first_fold=(bench.folds[0], first),
-        gain=_gain(bench, plan, kernelized, walks, candidates, weights),
+        gain=gain(choice),
     )
 
 
@@ -195,131 +132,12 @@ def _finalists(others: list[Tried]) -> list[Tried]:
     return [min((o for o in others if o.name == name), key=lambda o: o.error) for name in names]
 
 
-def _spreading(candidates: list[Tried]) -> Tried | None:
-    """The candidate whose spreads are taken: the better of the Gaussian ones."""
-    gaussian = [one for one in candidates if one.name in ("linear", "locally linear")]
-    return min(gaussian, key=lambda one: one.error, default=None)
-
-
-def _fit(
-    bench: Bench,
-    plan: Plan,
-    kernelized: Kernelized,
-    walks: list[Walks],
-    candidates: list[Tried],
-    weights: NDArray[np.float64],
-) -> tuple[Array, Blend, Member, Mixture | None]:
-    """Fit what has weight to everything, and put it together."""
-    fitted: list[tuple[str, float, Array, RowModel]] = []
-    mixture: Mixture | None = None
-    member: Member | None = None
-    for one, weight in zip(candidates, weights.tolist(), strict=True):
-        same: list[tuple[Array, RowModel]] = []
-        if one.name == "kernelized":
-            wanted = _wanted(plan, walks[-1])
-            members = _members(bench, wanted, kernelized, walks[-1], weight)
-            member = members[0]
-            same = [(other.X, other.rows) for other in members]
-        elif weight or one is _spreading(candidates):
-            try:
-                same = _refit(bench, one, plan.n_starts or STARTS if weight else 1)
-            except FAILURES as error:
-                bench.record.say(f"{one} could not be fitted to all entries: {error}")
-                continue
-            if one is _spreading(candidates):
-                assert isinstance(same[0][1], Mixture)
-                mixture = same[0][1]
-        if weight:
-            fitted += [(one.name, weight / len(same), *pair) for pair in same]
-    fitted = fitted or [("column means", 1.0, *fit_means(bench))]
-    kinds, shares, fills, parts = zip(*fitted, strict=True)
-    blend = Blend(parts, np.array(shares) / sum(shares), kinds, plan.bounds)
-    within = [clipped(plan.bounds, fill, bench.observed) for fill in fills]
-    filled = blend.mean(within, bench.X, bench.observed)
-    return filled, blend, member or unlearned(plan.recipes[0], filled, plan.bounds), mixture
-
-
-def _gain(
-    bench: Bench,
-    plan: Plan,
-    kernelized: Kernelized,
-    walks: list[Walks],
-    candidates: list[Tried],
-    weights: NDArray[np.float64],
-) -> float:
-    """How much less errors are, if several dictionaries are averaged that saw what was hidden.
-
-    Found by doing so with half of the first fold and judging by the other half; two dictionaries
-    tell what more would bring. On noisy tables
-    there is next to nothing to gain, so it is not looked for. Half of what is found (in logarithms)
-    is believed: it comes from few entries, and too short intervals are worse than too long ones.
-    """
-    share = float(weights[-1]) if walks else 0.0
-    if not share or bench.record.late or not PERFECT < walks[-1].error < EXACT:
-        return 1.0
-    if walks[-1].recipe.n_components > MODERATE:
-        return 1.0
-    rows, columns = np.nonzero(bench.folds[0])
-    judged = np.zeros_like(bench.observed)
-    judged[rows[::2], columns[::2]] = True
-    half = replace(bench, observed=bench.observed & ~judged, folds=bench.folds[:1])
-    wanted = _wanted(plan, walks[-1])
-    members = _members(half, min(wanted, 2), kernelized.on(half), walks[-1], share)
-
-    def size(fill: Array) -> float:
-        fills = [*(one.fills[0] for one in candidates[:-1]), fill]
-        return _upper((np.tensordot(weights, fills, axes=1) - bench.X)[judged])
-
-    before = size(candidates[-1].fills[0])
-    single = float(np.mean([size(one.X) ** 2 for one in members]))
-    both = size(np.mean([one.X for one in members], axis=0)) ** 2
-    # What k members share stays, the rest falls with 1/k: two tell both parts.
-    alike = max(2 * both - single, 0.0)
-    after = np.sqrt(alike + (single - alike) / wanted) if len(members) > 1 else np.sqrt(both)
-    return float(np.sqrt(np.clip(after / before, 0.1, 1.0))) if before else 1.0
-
-
-def _upper(residuals: Array) -> float:
-    """The size of large errors: the geometric mean of quantiles."""
-    sizes = np.quantile(np.abs(residuals), UPPER)
-    return float(np.exp(np.log(sizes).mean())) if sizes.min() else 0.0
-
-
-def _refit(bench: Bench, one: Tried, most: int) -> list[tuple[Array, RowModel]]:
-    """A candidate that is no dictionary, fitted to everything, up to `most` times."""
-    if one.name == "column means":
-        return [fit_means(bench)]
-    return (
-        [fit_factors(bench, one)] if one.name == "low rank" else [*fit_mixtures(bench, one, most)]
-    )
-
-
-def _wanted(plan: Plan, walks: Walks) -> int:
-    """How many dictionaries are averaged."""
-    large = walks.recipe.n_components > FEW_POINTS
-    return plan.n_starts or (STARTS_IF_LARGE if large else STARTS)
-
-
-def _members(
-    bench: Bench, wanted: int, kernelized: Kernelized, walks: Walks, weight: float
-) -> list[Member]:
-    """Dictionaries fitted to everything, as many as are wanted."""
-    if not weight:
-        # Nobody fills in by it, but it may still be asked for coordinates.
-        return [kernelized.as_tried(walks, 0)]
-    try:
-        return kernelized.members(walks, wanted)
-    except FAILURES as error:
-        bench.record.say(f"a dictionary could not be fitted to all entries: {error}")
-        return [kernelized.as_tried(walks, 0)]
-
-
 def _held_out(bench: Bench, candidates: list[Tried], weights: NDArray[np.float64]) -> HeldOut:
     rows, columns = np.concatenate([np.argwhere(hidden) for hidden in bench.folds]).T
     fills = np.stack([bench.hidden(one.fills) for one in candidates], axis=1)
     straight = [one for one in candidates if one.name in ("linear", "low rank")]
     linear = min(straight, key=lambda one: one.error, default=None)
-    gaussian = _spreading(candidates)
+    gaussian = spreading(candidates)
     spread = np.zeros(len(rows))
     if gaussian is not None:
         levels = zip(gaussian.state, bench.seen(), strict=True)

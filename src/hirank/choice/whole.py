@@ -7,8 +7,9 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from hirank.choice.chosen import Chosen, Plan
 from hirank.choice.in_time import InTime
-from hirank.choice.search import Chosen, Plan, search
+from hirank.choice.search import search
 from hirank.kernels import Array
 from hirank.model.workers import Workers
 from hirank.solvers.ordered import Drift

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hirank.choice.candidates import Tried
-from hirank.choice.kernelized import Recipe
-from hirank.choice.search import Chosen, Plan
+from hirank.choice.chosen import Chosen, Plan
+from hirank.choice.walks import Recipe
 from hirank.estimators.parameters import components_of, kernel_of, stages_of
 from hirank.kernels import RBF, Array, Kernel, Poly
 from hirank.model.bounds import Bounds

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hirank.choice.blend import disagreement
-from hirank.choice.search import Chosen
+from hirank.choice.chosen import Chosen
 from hirank.solvers.intervals import Calibration, Covariates
 
 Floats = NDArray[np.float64]

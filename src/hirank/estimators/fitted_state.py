@@ -10,8 +10,8 @@ from sklearn.impute import MissingIndicator
 
 from hirank.choice.blend import Blend
 from hirank.choice.candidates import Tried
+from hirank.choice.chosen import Chosen, HeldOut
 from hirank.choice.confidence import Confidence
-from hirank.choice.search import Chosen, HeldOut
 from hirank.estimators.automatic import table_of
 from hirank.estimators.features import position
 from hirank.estimators.parameters import kernel_of

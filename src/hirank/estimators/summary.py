@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hirank.choice.search import Chosen, HeldOut
+from hirank.choice.chosen import Chosen, HeldOut
 
 FEWEST = 5
 """Hidden entries of a feature below which its error would be chance."""

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from hirank.choice.chosen import Chosen
 from hirank.choice.confidence import Confidence
-from hirank.choice.search import Chosen
 from hirank.estimators.features import rounded
 from hirank.estimators.parameters import check_count, check_number, generator
 from hirank.kernels import Array

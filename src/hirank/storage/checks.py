@@ -9,7 +9,7 @@ import numpy as np
 
 from hirank.choice.blend import Blend
 from hirank.choice.candidates import Tried
-from hirank.choice.search import HeldOut
+from hirank.choice.chosen import HeldOut
 from hirank.kernels import RBF, Array, Poly
 from hirank.model.bounds import Bounds
 from hirank.model.scaling import Bend, Scaling
