@@ -95,6 +95,7 @@ def test_the_quick_version_is_smaller(folder):
         ('methods = ["LRF"]', 'methods = ["VMC"]', "no method 'VMC': there are LRF, hirank"),
         ("seeds = 3", "seeds = 0", "at least 1"),
         ('name = "hirank"', 'name = "LRF"', "same name"),
+        ('source = "hirank"', "largest = 0", "largest must be a number of rows; got 0"),
         ("seeds = 3", "seeds = ", "config.toml: "),
     ],
 )
@@ -104,6 +105,16 @@ def test_what_can_not_be_meant_is_told(folder, old, new, message):
     with pytest.raises(config.ConfigError, match=message):  # noqa: PT012
         config.load(folder, "example")
         config.load(folder, "example", quick=True)
+
+
+def test_a_method_may_leave_out_large_tables(folder):
+    path = folder / "example" / "config.toml"
+    large = CONFIG.replace("seeds = 3", "seeds = 1\nsizes = [10, 20, 40]", 1)
+    path.write_text(large.replace('source = "hirank"', "largest = 20"))
+    cells = plan_of(config.load(folder, "example")).waiting({})
+    sizes = {one.options["n"] for one in cells if one.method.name == "hirank"}
+    assert sizes == {10, 20}
+    assert {one.options["n"] for one in cells if one.method.name == "LRF"} == {10, 20, 40}
 
 
 def test_an_unknown_experiment_is_told(folder):

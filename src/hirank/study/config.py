@@ -28,6 +28,12 @@ class Entry:
     grid: dict[str, list[Any]] = field(default_factory=dict)
     data: tuple[str, ...] = ()  # only these tables; empty: all
     settings_for: dict[str, dict[str, Any]] = field(default_factory=dict)  # by table
+    largest: int | None = None  # only sizes up to this one
+
+    def runs_on(self, data: str, size: int | None) -> bool:
+        """Whether it takes part on a table, of which `size` rows are taken (None: all)."""
+        small = size is None or self.largest is None or size <= self.largest
+        return small and (not self.data or data in self.data)
 
     def variants(self, data: str) -> list[Method]:
         """The method with each combination of settings, as it runs on a table."""
@@ -63,7 +69,7 @@ LISTS = {"method": "methods", "picture": "pictures", "claim": "claims"}
 """Tables that stand once each in the file, and what the record calls all of them."""
 SEVERAL = {"data", "patterns", "rates", "sizes", "pictures", "claims", "expected"}
 OWN = {f.name for f in fields(Experiment)} - {"name", "quick", *LISTS.values()} | {*LISTS}
-OF_METHOD = {"name", "estimator", "source", "settings", "grid", "data", "settings_for"}
+OF_METHOD = {f.name for f in fields(Entry)} - {"method"} | {f.name for f in fields(Method)}
 QUICK = {"data", "patterns", "rates", "seeds", "sizes", "options", "methods", "settings"}
 
 
@@ -125,8 +131,15 @@ def _entry(told: dict[str, Any]) -> Entry:
     )
     _check("estimator", (method.estimator,), ESTIMATORS)
     _check("source", (method.source,), dict.fromkeys(SOURCES))
+    largest = told.get("largest")
+    if largest is not None and (not isinstance(largest, int) or largest < 1):
+        raise ConfigError(f"largest must be a number of rows; got {largest!r}.")
     return Entry(
-        method, told.get("grid", {}), tuple(told.get("data", ())), told.get("settings_for", {})
+        method,
+        told.get("grid", {}),
+        tuple(told.get("data", ())),
+        told.get("settings_for", {}),
+        largest,
     )
 
 

@@ -76,7 +76,7 @@ def plan_of(experiment: Experiment) -> Plan:
             _group(experiment, entry, *place)
             for place in places
             for entry in experiment.methods
-            if not entry.data or place[0] in entry.data
+            if entry.runs_on(place[0], place[3])
         ]
     )
 

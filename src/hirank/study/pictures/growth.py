@@ -12,6 +12,14 @@ from hirank.study.pictures.bars import UNITS
 from hirank.study.pictures.lines import curves_of, draw_line, found_in
 from hirank.study.summary import Row, failures, late_exponent, pick
 
+SHORT = {
+    "fit seconds": "time",
+    "peak MB": "memory",
+    "seconds per sample": "time for a sample",
+    "seconds per new sample": "a new one",
+}
+"""Measures in the heading of the legend."""
+
 
 def growth(experiment: Any, rows: Sequence[Row], picture: Mapping[str, Any]) -> Any:
     """Measures against `at`, the number of samples, on log-log scales, a panel for each.
@@ -47,7 +55,7 @@ def growth(experiment: Any, rows: Sequence[Row], picture: Mapping[str, Any]) -> 
     labels = {
         f"{name}   {' | '.join(powers[name])}": handles[name] for name in wanted if name in handles
     }
-    heading = " | ".join({"fit seconds": "time", "peak MB": "memory"}.get(e, e) for e in shown)
+    heading = " | ".join(SHORT.get(each, each) for each in shown)
     style.legend(
         drawn, labels, title=f"exponent of {heading}", title_fontsize=9.5, alignment="left"
     )
