@@ -247,3 +247,11 @@ def test_a_stream_needs_no_more_memory_for_more_rows():
         for n in (400, 1600)
     ]
     assert peaks[1] < 1.5 * peaks[0]
+
+
+def test_peers_in_time_know_lines_and_last_values():
+    nan = np.nan
+    X = np.array([[nan, 1.0], [2.0, nan], [nan, nan], [6.0, 7.0]])
+    between, last = (make(Method("a", name, "peer"), 0) for name in ("interpolation", "last value"))
+    np.testing.assert_allclose(between.fit_transform(X), [[2, 1], [2, 3], [4, 5], [6, 7]])
+    np.testing.assert_array_equal(last.fit_transform(X), [[0, 1], [2, 1], [2, 1], [6, 7]])

@@ -10,7 +10,7 @@ from hirank import OnlineKFMC
 from hirank.metrics import missing_relative_error, relative_error
 from hirank.study.cells import Cell, Method
 from hirank.study.data import holes, table
-from hirank.study.published import Formula, OutOfSampleKFMC, OutOfSampleLRF, algorithm_1
+from hirank.study.published import Algorithm1, OutOfSampleKFMC, OutOfSampleLRF, algorithm_1
 from hirank.study.runner import execute
 from hirank.study.tasks import (
     convergence,
@@ -228,7 +228,7 @@ def test_convergence_follows_algorithm_1(kernel):
     objectives = values(found, "objective")
     assert [m.at for m in found if m.measure == "objective"] == list(range(41))
     trial, rng = trial_of(one), np.random.default_rng(0)
-    states = algorithm_1(trial.truth, trial.observed, Formula(**settings), rng)
+    states = algorithm_1(trial.truth, trial.observed, Algorithm1(**settings), rng)
     first = [next(states).objective for _ in range(3)]
     assert objectives[:3] == pytest.approx(first, rel=1e-9)
     done = int(values(found, "iterations to converge")[0])
@@ -247,9 +247,24 @@ def test_convergence_tells_divergence():
     assert max(objectives) <= 10 * objectives[0]
 
 
-def test_convergence_is_for_algorithm_1():
-    outcome = execute(cell("convergence", "OSE-LRF", iterations=2))
-    assert "Algorithm 1" in outcome.failure
+def test_both_solvers_start_from_the_same_objective_and_hirank_s_never_rises():
+    settings = {"n_components": 15, "kernel": "rbf"}
+    paper, own = (
+        values(
+            list(convergence.run(cell("convergence", name, settings, iterations=40))), "objective"
+        )
+        for name in ("Algorithm 1", "L-BFGS")
+    )
+    assert own[0] == pytest.approx(paper[0])
+    assert (np.diff(own) <= 1e-9 * own[0]).all()
+    assert own[-1] < own[0] / 2
+
+
+@pytest.mark.parametrize("name", ["OSE-LRF", "OSE-KFMC"])
+def test_convergence_is_for_these_solvers(name):
+    settings = {"n_components": 5} if name == "OSE-KFMC" else {}
+    outcome = execute(cell("convergence", name, settings, iterations=2))
+    assert "'Algorithm 1' and 'L-BFGS'" in outcome.failure
 
 
 def test_long_curves_are_thinned():

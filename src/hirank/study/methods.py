@@ -13,7 +13,7 @@ from hirank import KFMC, OnlineKFMC
 from hirank.baselines import DLSR, GROUSE, LRF, NLMC, NNM, VMC, OnlineLRF, SoftImpute
 from hirank.kernels import Array
 from hirank.study.cells import Method
-from hirank.study.published import Formula, OutOfSampleKFMC, OutOfSampleLRF
+from hirank.study.published import Algorithm1, Formula, OutOfSampleKFMC, OutOfSampleLRF
 
 
 class Interpolation:
@@ -28,6 +28,17 @@ class Interpolation:
         return filled
 
 
+class LastValue:
+    """The last observed entry of each feature: all that a stream in order gives away by itself."""
+
+    def fit_transform(self, X: Array) -> Array:
+        """X, n x m, with NaN where nothing is known; 0 before the first entry."""
+        rows = np.arange(len(X))[:, None]
+        last = np.maximum.accumulate(np.where(np.isnan(X), -1, rows), axis=0)
+        found = np.take_along_axis(X, np.maximum(last, 0), axis=0)
+        return np.where(last < 0, 0.0, found)
+
+
 ESTIMATORS: dict[str, Callable[..., Any]] = {
     "KFMC": KFMC,
     "OnlineKFMC": OnlineKFMC,
@@ -39,10 +50,12 @@ ESTIMATORS: dict[str, Callable[..., Any]] = {
     "OnlineLRF": OnlineLRF,
     "GROUSE": GROUSE,
     "DLSR": DLSR,
-    "Algorithm 1": Formula,
+    "Algorithm 1": Algorithm1,
+    "L-BFGS": Formula,
     "OSE-LRF": OutOfSampleLRF,
     "OSE-KFMC": OutOfSampleKFMC,
     "interpolation": Interpolation,
+    "last value": LastValue,
     "mean": SimpleImputer,
 }
 

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from hirank.kernels import RBF, Array, Kernel, Poly
 from hirank.model.workers import Workers
+from hirank.solvers.loop import S, Solver
 from hirank.solvers.newton import Newton, NewtonState
 from hirank.solvers.path import Setting
 from hirank.solvers.samples import paper_samples
@@ -22,7 +23,7 @@ from hirank.solvers.subspace import Subspace
 
 @dataclass
 class Formula:
-    """The parameters of the paper's objective, and of Algorithm 1."""
+    """The parameters of the paper's objective."""
 
     n_components: int  # r
     _: KW_ONLY
@@ -32,7 +33,6 @@ class Formula:
     offset: float = 1.0
     alpha: float = 0.0
     beta: float = 1e-3
-    momentum: float = 0.5  # eta
 
     def setting(self, X: Array) -> Setting:
         """With sigma measured on X, n x m."""
@@ -42,8 +42,15 @@ class Formula:
         return Setting(kernel.resolve(X, self.bandwidth), self.beta, self.alpha)
 
 
+@dataclass
+class Algorithm1(Formula):
+    """The same, and that of Algorithm 1."""
+
+    momentum: float = 0.5  # eta
+
+
 def algorithm_1(
-    X: Array, observed: NDArray[np.bool_], formula: Formula, rng: np.random.Generator
+    X: Array, observed: NDArray[np.bool_], formula: Algorithm1, rng: np.random.Generator
 ) -> Iterator[NewtonState]:
     """Where Algorithm 1 stands before and after each iteration, as long as it is finite.
 
@@ -53,16 +60,26 @@ def algorithm_1(
     --------
     >>> import numpy as np
     >>> from itertools import islice
-    >>> from hirank.study.published import Formula, algorithm_1
+    >>> from hirank.study.published import Algorithm1, algorithm_1
     >>> rng = np.random.default_rng(0)
     >>> X = rng.normal(size=(20, 3))
-    >>> states = algorithm_1(X, np.ones(X.shape, bool), Formula(5), rng)
+    >>> states = algorithm_1(X, np.ones(X.shape, bool), Algorithm1(5), rng)
     >>> objectives = [state.objective for state in islice(states, 10)]
     >>> objectives[-1] < objectives[0]
     True
     """
+    return walk(Newton(observed, formula.momentum), X, observed, formula, rng)
+
+
+def walk(
+    solver: Solver[S],
+    X: Array,
+    observed: NDArray[np.bool_],
+    formula: Formula,
+    rng: np.random.Generator,
+) -> Iterator[S]:
+    """The same of any solver, from the same start."""
     X = np.where(observed, X, 0)
-    solver = Newton(observed, formula.momentum)
     D = rng.standard_normal((formula.n_components, X.shape[1]))
     state = solver.init(formula.setting(X), X, D)
     while np.isfinite(state.objective):
@@ -71,7 +88,7 @@ def algorithm_1(
 
 
 @dataclass
-class OutOfSampleKFMC(Formula):
+class OutOfSampleKFMC(Algorithm1):
     """OSE-KFMC: Algorithm 1 on a complete table, then Algorithm 3 on each new sample.
 
     Examples

@@ -14,6 +14,9 @@ from hirank.study.summary import Row, Summary, failures, pick
 
 UNITS = {"fit seconds": "seconds of CPU time", "peak MB": "peak memory (MB)"}
 
+APART = 2.0
+"""Times the end of a bar: from where a number of the paper leaves room for ours."""
+
 
 class Bar(NamedTuple):
     """What a bar shows."""
@@ -95,7 +98,7 @@ def _panels(
 
 
 def _draw(ax: Any, place: int, bar: Bar, low: float) -> None:
-    """From `low` on, its number at the end, beyond what the paper told."""
+    """From `low` on, its number at the end."""
     told = bar.paper
     if told is not None:
         look = {"facecolor": "#FFFFFF", "edgecolor": "#333333"}
@@ -113,10 +116,21 @@ def _draw(ax: Any, place: int, bar: Bar, low: float) -> None:
     if ends[1] > ends[0]:
         ax.plot(ends, [place, place], color="#FFFFFF", linewidth=2.6, solid_capstyle="butt")
         ax.plot(ends, [place, place], color="#333333", linewidth=1.1)
+    end = max(value, ends[1])
+    if told is None:
+        _label(ax, place, end, number(value))
+    elif told > APART * end:
+        _label(ax, place, end, number(value))
+        _label(ax, place, told, number(told), gap=8)
+    else:
+        _label(ax, place, max(end, told), f"{number(value)} (paper {number(told)})", gap=8)
+
+
+def _label(ax: Any, place: int, x: float, text: str, gap: float = 5) -> None:
     ax.annotate(
-        number(value) if told is None else f"{number(value)} (paper {number(told)})",
-        (max(value, ends[1], told or 0), place),
-        (5 if told is None else 8, -0.5),
+        text,
+        (x, place),
+        (gap, -0.5),
         textcoords="offset points",
         va="center",
         fontsize=8.5,

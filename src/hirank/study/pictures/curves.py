@@ -18,7 +18,7 @@ def curves(experiment: Any, rows: Sequence[Row], picture: Mapping[str, Any]) -> 
     """A measure ("objective") along `at`, a panel for each kernel, a line for each momentum.
 
     `panels` and `lines` name the settings of the methods that are meant instead. Methods without
-    such settings (hirank's own) are drawn in each panel, thick, under their name.
+    the setting of lines are drawn under their names, those without that of panels in each panel.
     """
     measure = picture.get("measure", "objective")
     found = found_in(rows, {**picture, "measure": measure}, last=False)
@@ -37,7 +37,7 @@ def curves(experiment: Any, rows: Sequence[Row], picture: Mapping[str, Any]) -> 
         part = {
             group: spread
             for group, spread in found.items()
-            if key not in settings[group.method] or settings[group.method].get(panels) == title
+            if settings[group.method].get(panels, title) == title
         }
         for name, curve in curves_of(part, "at").items():
             value = settings[name].get(key)

@@ -1,6 +1,6 @@
-"""The objective of Algorithm 1 against the iteration, for one momentum.
+"""The paper's objective against the iteration: Algorithm 1 for one momentum, or hirank's solver.
 
-The method is "Algorithm 1". Options: `iterations`; `data`, options of the table.
+The method is "Algorithm 1" or "L-BFGS". Options: `iterations`; `data`, options of the table.
 """
 
 from __future__ import annotations
@@ -13,10 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hirank.model.workers import Workers
-from hirank.solvers.newton import NewtonState
+from hirank.solvers.lbfgs import LBFGS
+from hirank.solvers.loop import State
 from hirank.study.cells import Cell, Measurement
 from hirank.study.methods import make
-from hirank.study.published import Formula, algorithm_1
+from hirank.study.published import Algorithm1, Formula, OutOfSampleKFMC, algorithm_1, walk
 from hirank.study.trial import trial_of
 
 POINTS = 150
@@ -35,14 +36,20 @@ def run(cell: Cell) -> Iterator[Measurement]:
     finite, has diverged: it ends there.
     """
     trial, formula = trial_of(cell), make(cell.method, cell.seed)
-    if not isinstance(formula, Formula):
-        raise ValueError(f"convergence is for 'Algorithm 1'; got {cell.method.estimator!r}.")
+    if not isinstance(formula, Formula) or isinstance(formula, OutOfSampleKFMC):
+        raise ValueError(
+            f"convergence is for 'Algorithm 1' and 'L-BFGS'; got {cell.method.estimator!r}."
+        )
     rng = np.random.default_rng(cell.seed)
     began = process_time()
-    with Workers():  # BLAS on one thread: these products are small
-        objectives, diverged = curve(
-            algorithm_1(trial.truth, trial.observed, formula, rng), int(cell.options["iterations"])
-        )
+    with Workers() as workers:  # BLAS on one thread: these products are small
+        states: Iterator[State]
+        if isinstance(formula, Algorithm1):
+            states = algorithm_1(trial.truth, trial.observed, formula, rng)
+        else:
+            own = walk(LBFGS(trial.observed, workers), trial.truth, trial.observed, formula, rng)
+            states = own
+        objectives, diverged = curve(states, int(cell.options["iterations"]))
     seconds = process_time() - began
     for at in thinned(len(objectives)):
         yield Measurement("objective", float(objectives[at]), int(at))
@@ -52,7 +59,7 @@ def run(cell: Cell) -> Iterator[Measurement]:
     yield Measurement("fit seconds", seconds)
 
 
-def curve(states: Iterator[NewtonState], iterations: int) -> tuple[NDArray[np.float64], bool]:
+def curve(states: Iterator[State], iterations: int) -> tuple[NDArray[np.float64], bool]:
     """The objective before and after each iteration, and whether it left its course."""
     objectives: list[float] = []
     for state in islice(states, iterations + 1):
