@@ -162,6 +162,33 @@ def test_a_killed_run_goes_on_where_it_was(hirank, folder):
     ).read_bytes()
 
 
+def test_ctrl_c_ends_it_soon_and_says_how_to_go_on(folder):
+    """With all of its processes, to each of which the terminal sends the signal."""
+    path = folder / "experiments" / "small" / "config.toml"
+    path.write_text(path.read_text().replace("seeds = 2", "seeds = 100", 1))
+    cells = folder / "out" / "cells" / "small.jsonl"
+    running = subprocess.Popen(
+        [sys.executable, "-m", "hirank", "reproduce", "small", "-o", "out", "--jobs", "2"],
+        cwd=folder,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    )
+    while not cells.exists() or len(cells.read_bytes().splitlines()) < 3:
+        assert running.poll() is None
+        time.sleep(0.01)
+    os.killpg(running.pid, signal.SIGINT)
+    told = running.communicate(timeout=60)[1]
+    assert running.returncode == 130
+    assert told.endswith("are kept, and the same command goes on from them.\n")
+    assert "Traceback" not in told
+    with pytest.raises(ProcessLookupError):  # none is left of its group after a while
+        for _ in range(200):
+            os.killpg(running.pid, 0)
+            time.sleep(0.1)
+
+
 def test_fresh_runs_everything_again_and_other_code_is_told(hirank, quick):
     _, folder = quick
     cells = folder / "build" / "reproduction" / "cells" / "small.jsonl"

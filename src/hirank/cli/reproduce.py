@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hirank.cli.console import Told
-from hirank.cli.errors import USAGE, Failure
+from hirank.cli.errors import INTERRUPTED, USAGE, Failure
 
 if TYPE_CHECKING:
     from hirank.study.config import Experiment
@@ -97,6 +97,11 @@ def _study(
     except NoData as error:
         told.note(f"{experiment.name} is left out: {error}")
         return {"cells": 0, "left out": str(error)}
+    except KeyboardInterrupt:
+        raise Failure(
+            "Interrupted; the runs that are done are kept, and the same command goes on from them.",
+            INTERRUPTED,
+        ) from None
     except runner.WorkerDied as error:
         raise Failure(str(error)) from error
     rows = results.rows(experiment, cache)

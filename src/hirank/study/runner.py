@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import signal
 import threading
 import time
 import warnings
@@ -56,7 +57,8 @@ def run(
         table(name, 0)
     plan, known = plan_of(experiment), Costs()
     total = plan.left({})
-    with _one_thread(), _pool(jobs) as pool:
+    others = multiprocessing.active_children()
+    with _one_thread(), Here() if jobs == 1 else Beside(jobs) as pool:
         running: dict[Future[Outcome], Cell] = {}
         asked: set[str] = set()
         try:
@@ -82,6 +84,9 @@ def run(
             ) from error
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
+            for process in multiprocessing.active_children():
+                if process not in others:
+                    process.terminate()  # else leaving the pool would wait for what it runs
             raise
 
 
@@ -140,15 +145,23 @@ class Here(Executor):
         return future
 
 
-def _pool(jobs: int) -> Executor:
-    if jobs == 1:
-        return Here()
-    processes = multiprocessing.get_context("spawn")
-    return ProcessPoolExecutor(jobs, processes, _end_with_parent)
+class Beside(ProcessPoolExecutor):
+    """Does it in processes that end with this one, and leave Ctrl-C to it.
+
+    A process that is interrupted while it holds a lock would block the others.
+    """
+
+    def __init__(self, jobs: int) -> None:
+        super().__init__(jobs, multiprocessing.get_context("spawn"), _end_with_parent)
+
+    def submit(self, fn: Callable[..., T], /, *args: Any, **kwargs: Any) -> Future[T]:
+        with _deaf():  # it starts processes
+            return super().submit(fn, *args, **kwargs)
 
 
 def _end_with_parent() -> None:
     """End this process when the one that started it does, also if that is killed."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     parent = multiprocessing.parent_process()
 
     def watch() -> None:
@@ -157,6 +170,19 @@ def _end_with_parent() -> None:
             os._exit(1)
 
     threading.Thread(target=watch, daemon=True).start()
+
+
+@contextmanager
+def _deaf() -> Iterator[None]:
+    """Processes that are started now do not hear Ctrl-C; this one hears it afterwards."""
+    if not hasattr(signal, "pthread_sigmask"):  # Windows
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 @contextmanager

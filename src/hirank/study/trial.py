@@ -19,7 +19,7 @@ from hirank.study.methods import make
 
 ROUNDING = 1e-6
 """Features that vary by less than this part of the table hold nothing but rounding errors."""
-CHUNK = 50
+BLOCK = 50
 """Rows of a stream that come together."""
 
 
@@ -72,11 +72,13 @@ def stream(model: OnlineKFMC, X: Array) -> Iterator[Array]:
     The first ones come together, so that a model can start from them. This is what a model with a
     window is for: at the end of a table it no longer knows the beginning.
     """
-    start = 0
-    while start < len(X):
-        end = start + (CHUNK if start else max(CHUNK, model.n_start))
-        yield np.asarray(model.partial_fit_transform(X[start:end]))
-        start = end
+    for part in blocks(X, model.n_start):
+        yield np.asarray(model.partial_fit_transform(part))
+
+
+def blocks(X: Array, first: int = 0) -> list[Array]:
+    """Rows of X, n x m, cut into blocks, of which the first has `first` rows if that is more."""
+    return np.split(X, range(max(first, BLOCK), len(X), BLOCK))
 
 
 @cache

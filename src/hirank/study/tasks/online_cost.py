@@ -22,8 +22,8 @@ from hirank.kernels import Array
 from hirank.model.objective import sample_gradient
 from hirank.study.cells import Cell, Measurement
 from hirank.study.methods import make
-from hirank.study.tasks.passes import BLOCK, empty, is_algorithm_2
-from hirank.study.trial import trial_of
+from hirank.study.tasks.passes import empty, is_algorithm_2
+from hirank.study.trial import blocks, trial_of
 
 Numbers = NDArray[np.float64]
 
@@ -78,5 +78,4 @@ def on_arrival(model: OnlineKFMC, X: Array) -> Array:
     """Samples, n x m, as completed when they come."""
     with warnings.catch_warnings():  # of means, before there is a model
         warnings.simplefilter("ignore", UserWarning)
-        parts = np.split(X, range(BLOCK, len(X), BLOCK))
-        return np.concatenate([model.partial_fit_transform(part) for part in parts])
+        return np.concatenate([model.partial_fit_transform(part) for part in blocks(X)])

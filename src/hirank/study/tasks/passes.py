@@ -22,10 +22,7 @@ from hirank.kernels import Array
 from hirank.streams.paper import SampleStream
 from hirank.study.cells import Cell, Measurement
 from hirank.study.methods import make
-from hirank.study.trial import compile_once, errors, trial_of
-
-BLOCK = 50
-"""Rows that are given together to methods that learn from mini-batches."""
+from hirank.study.trial import blocks, compile_once, errors, trial_of
 
 
 def run(cell: Cell) -> Iterator[Measurement]:
@@ -62,9 +59,8 @@ def completed(model: Any, X: Array, passes: int, told: Collection[int]) -> Itera
     model.set_params(n_start=min(model.n_start, len(X)))
     if getattr(model, "memory", 0) is None:
         model.set_params(memory=float(len(X)))
-    first = max(BLOCK, model.n_start)
     for number in range(1, passes + 1):
-        parts = np.split(X, range(first if number == 1 else BLOCK, len(X), BLOCK))
+        parts = blocks(X, model.n_start if number == 1 else 0)
         if number in told:
             yield np.concatenate([model.partial_fit_transform(part) for part in parts])
             continue
