@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -183,10 +184,12 @@ def test_ctrl_c_ends_it_soon_and_says_how_to_go_on(folder):
     assert running.returncode == 130
     assert told.endswith("are kept, and the same command goes on from them.\n")
     assert "Traceback" not in told
-    with pytest.raises(ProcessLookupError):  # none is left of its group after a while
-        for _ in range(200):
+    deadline = time.monotonic() + 20
+    with suppress(ProcessLookupError):  # none is left of its group after a while
+        while time.monotonic() < deadline:
             os.killpg(running.pid, 0)
-            time.sleep(0.1)
+            time.sleep(0.05)
+    assert time.monotonic() < deadline
 
 
 def test_fresh_runs_everything_again_and_other_code_is_told(hirank, quick):
