@@ -41,7 +41,7 @@ def lines(experiment: Any, rows: Sequence[Row], picture: Mapping[str, Any]) -> A
         for name, curve in curves_of(part, x).items():
             scaled = [(100 * place, spread) for place, spread in curve] if x == "rate" else curve
             handles[name] = draw_line(ax, scaled, looks[name])
-        ax.set_title(title)
+        ax.set_title(style.wrapped(title, len(panels)))
         ax.set_xlabel(_along(experiment, picture, x))
         ax.xaxis.get_major_locator().set_params(integer=True)  # passes, samples, percent
         if len(measures) > 1 or ax in left:
@@ -72,7 +72,7 @@ def threshold(experiment: Any, rows: Sequence[Row], picture: Mapping[str, Any]) 
         _scale(ax, found, picture)
         theory = pick(everything, data=next(iter(part)).data)
         _marks(ax, theory, picture.get("marks", {}), handles)
-        ax.set_title(title)
+        ax.set_title(style.wrapped(title, len(panels)))
         ax.set_xlabel("observed entries (%)")
         if ax in left:
             ax.set_ylabel(next(iter(part)).measure)
@@ -94,16 +94,13 @@ def _marks(ax: Any, found: Summary, marks: Mapping[str, Any], handles: dict[str,
         else:
             line = ax.plot([], [], **look)[0]
             ax.text(
-                0.99,
-                0.97 - 0.08 * place,
-                f"{label}: {100 * value:.0f} % \N{RIGHTWARDS ARROW}",
+                0.03,
+                0.03 + 0.12 * place,  # few entries, low errors: no curve comes here
+                f"{label}:\n{100 * value:.0f} % \N{RIGHTWARDS ARROW}",
                 transform=ax.transAxes,
-                ha="right",
-                va="top",
+                va="bottom",
                 fontsize=8.5,
                 color="#444444",
-                bbox={"facecolor": "white", "edgecolor": "none", "pad": 1.5},
-                zorder=5,
             )
         handles.setdefault(label, line)
 

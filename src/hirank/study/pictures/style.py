@@ -201,6 +201,11 @@ def tell(drawn: Any, absent: Sequence[str], failed: Sequence[Failed]) -> None:
         drawn.supxlabel("\n".join(lines), fontsize=8.5, color="#555555", x=0.01, ha="left")
 
 
+def wrapped(title: str, panels: int) -> str:
+    """A title in as many lines as it needs above one of several panels."""
+    return "\n".join(wrap(title, 84 // grid_of(panels)[1]))
+
+
 def panel_title(name: str) -> str:
     """What a panel is called: patterns in words, the rest as it is."""
     return PATTERNS.get(name, name)
