@@ -99,6 +99,9 @@ def test_errors_over_decades_are_drawn_logarithmically_others_from_zero():
     close = [r | {"value": 0.2 + r["value"] / 10} for r in rows]
     ax = drawn(experiment, close).axes[0]
     assert (ax.get_yscale(), ax.get_ylim()[0]) == ("linear", 0)
+    later = [r | {"value": 3 * r["value"]} if r["data"] == CASES[1] else r for r in close]
+    highest = max(r["value"] for r in later if r["measure"] == "relative error")
+    assert drawn(experiment, later).axes[0].get_ylim()[1] >= 0.9 * highest  # for both panels
 
 
 def test_an_error_of_zero_does_not_break_the_scale():
