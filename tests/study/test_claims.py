@@ -56,6 +56,7 @@ CURVE = {1: 1.0, 2: 0.8, 3: 0.9, 4: 0.4}
         ({"hirank": [1, 1], "VMC": [1, 1], "LRF": [1, 1]}, ORDERED, "no"),
         ({"hirank": [19, 19]}, {"kind": "equals", "value": 19}, "yes"),
         ({"hirank": [19, 20]}, {"kind": "equals", "value": 19}, "partly"),
+        ({"hirank": [19, 20], "VMC": [2, 3]}, {"kind": "equals", "value": 19}, "no"),
         ({"hirank": [18, 20]}, {"kind": "equals", "value": 19}, "no"),
         ({"hirank": [18, 20]}, {"kind": "equals", "value": 19, "tolerance": 1}, "yes"),
         ({"hirank": [1, 2]}, {"kind": "at_most", "value": 2}, "yes"),

@@ -29,7 +29,7 @@ def judge(experiment: Any, rows: Sequence[Row]) -> list[Verdict]:
     """Judge each claim of an experiment, on medians over seeds.
 
     A claim holds if it does in all places it is about (mostly data x pattern x rate), partly if in
-    some. Places without numbers do not count; methods without any are told. Claims that can't be
+    half of them at least. Places without numbers do not count; methods without any are told. Claims that can't be
     judged (an unknown kind or method, something missing) raise ValueError, also without any rows.
 
     Parameters
@@ -121,7 +121,9 @@ def _verdict(experiment: Any, claim: Claim, summary: Summary) -> Verdict:
         numbers += f" It holds in {held} of {len(cases)} cases{_exceptions(cases)}."
     if absent:
         numbers += f" No numbers of {', '.join(absent)}."
-    holds = "not run" if not cases else ("no", "partly", "yes")[(held > 0) + (held == len(cases))]
+    holds = "not run"
+    if cases:
+        holds = ("no", "partly", "yes")[(2 * held >= len(cases)) + (held == len(cases))]
     because, ours = claim.get("because", ""), claim.get("ours", False)
     return Verdict(claim["says"], holds, numbers, held, len(cases), because, ours)
 
