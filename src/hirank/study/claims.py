@@ -29,8 +29,9 @@ def judge(experiment: Any, rows: Sequence[Row]) -> list[Verdict]:
     """Judge each claim of an experiment, on medians over seeds.
 
     A claim holds if it does in all places it is about (mostly data x pattern x rate), partly if in
-    half of them at least. Places without numbers do not count; methods without any are told. Claims that can't be
-    judged (an unknown kind or method, something missing) raise ValueError, also without any rows.
+    half of them at least. Places without numbers do not count; methods without any are told. Claims
+    that can't be judged (an unknown kind or method, something missing) raise ValueError, also
+    without any rows.
 
     Parameters
     ----------

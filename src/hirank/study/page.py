@@ -26,8 +26,8 @@ with hirank. This page is written by `hirank reproduce` from the tables of the r
 claims, and the words on why something differs, stand in the `config.toml` of each experiment.
 
 Numbers are medians over seeds. A claim holds if it does in all cases (tables, patterns, rates), \
-and partly if in half of them or more. Settings of the paper's methods are the best of a grid, chosen \
-with the truth at hand, as the paper does; hirank's rows choose for themselves and see no truth. \
+and partly if in half of them or more. Settings of the paper's methods are the best of a grid, \
+chosen with the truth at hand, as the paper does; hirank's rows choose for themselves and see no truth. \
 Times are seconds of CPU time of the fit alone, with one thread.
 """
 QUICK = """
