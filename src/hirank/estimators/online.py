@@ -124,6 +124,10 @@ class OnlineKFMC(CallbackSupportMixin, OneToOneFeatureMixin, TransformerMixin, S
     one that went silent with its last mean. Rows without any observed entry are filled with the
     means, not learned from, and warned about.
 
+    Each row is completed by itself: that neighbors in time are alike is not used. Where values
+    change slowly, the last one of each feature may be the better fill; ``recent_error_`` near 1
+    says that little was learned. For a whole table in order there is ``KFMC(order="time")``.
+
     An interrupted call leaves the model as it was before it.
 
     Examples

@@ -184,7 +184,8 @@ def _scale(ax: Any, found: Summary, picture: Mapping[str, Any]) -> None:
     if picture.get("log", style.spans_decades(medians)):
         style.make_log(ax, "y", [value for value in medians if value > 0])
     elif min(spread.low for spread in found.values()) >= 0:
-        ax.set_ylim(0, 1.04 * max(spread.high for spread in found.values()))  # of all panels
+        highest = max(spread.high for spread in found.values())  # in any panel
+        ax.set_ylim(0, 1.04 * highest or 1.0)
 
 
 def _title(panels: str, name: Any) -> str:
