@@ -27,8 +27,9 @@ claims, and the words on why something differs, stand in the `config.toml` of ea
 
 Numbers are medians over seeds. A claim holds if it does in all cases (tables, patterns, rates), \
 and partly if in half of them or more. Settings of the paper's methods are the best of a grid, \
-chosen with the truth at hand, as the paper does; hirank's rows choose for themselves and see no \
-truth. Times are seconds of CPU time of the fit alone, with one thread.
+chosen with the truth at hand, as the paper does, on the first seed, and kept for the others; \
+hirank's rows choose for themselves and see no truth. Times are seconds of CPU time of the fit \
+alone, with one thread.
 """
 QUICK = """
 **This is a quick run**: few seeds, few rates and few iterations. It shows that everything works; \
