@@ -182,8 +182,19 @@ def test_theory_is_marked_where_it_is_or_told_beyond():
 
 
 def test_numbers_of_the_paper_stand_beside_ours():
-    figure = drawn(*SHAPES["mocap-time"]())
+    experiment, rows = SHAPES["mocap-time"]()
+    figure = drawn(experiment, rows)
     assert any("(paper 610)" in text.get_text() for text in figure.axes[0].texts)
+    faster = [r | {"value": r["value"] / 100} for r in rows]  # then there is room between the two
+    words = [text.get_text() for text in drawn(experiment, faster).axes[0].texts]
+    assert "610" in words
+    assert not any("paper 610" in word for word in words)
+
+
+def test_long_titles_are_wrapped_where_panels_are_narrow():
+    title = "three quadratic surfaces, 1200 samples"
+    assert style.wrapped(title, 3) == "three quadratic surfaces,\n1200 samples"
+    assert style.wrapped(title, 2) == title
 
 
 def test_of_one_method_the_panels_are_bars():

@@ -96,6 +96,7 @@ def test_the_quick_version_is_smaller(folder):
         ("seeds = 3", "seeds = 0", "at least 1"),
         ('name = "hirank"', 'name = "LRF"', "same name"),
         ('source = "hirank"', "largest = 0", "largest must be a number of rows; got 0"),
+        ('source = "hirank"', "largest = 9", "largest is for experiments with sizes"),
         ("seeds = 3", "seeds = ", "config.toml: "),
     ],
 )

@@ -86,15 +86,11 @@ def gain(choice: Choice) -> float:
     looked for. Half of what is found (in logarithms) is believed: it comes from few entries, and
     too short intervals are worse than too long ones.
     """
-    bench, walks, candidates, weights = (
-        choice.bench,
-        choice.walks,
-        choice.candidates,
-        choice.weights,
-    )
-    if walks is None or not weights[-1] or bench.record.late or not PERFECT < walks.error < EXACT:
+    bench, walks = choice.bench, choice.walks
+    candidates, weights = choice.candidates, choice.weights
+    if walks is None or not weights[-1] or bench.record.late:
         return 1.0
-    if walks.recipe.n_components > MODERATE:
+    if walks.recipe.n_components > MODERATE or not PERFECT < walks.error < EXACT:
         return 1.0
     rows, columns = np.nonzero(bench.folds[0])
     judged = np.zeros_like(bench.observed)

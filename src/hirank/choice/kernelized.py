@@ -68,9 +68,8 @@ class Kernelized:
         probes.sort(key=lambda walks: -walks.error)
         best = probes[-1]
         if best.error < AHEAD * rival:
-            self.walker = replace(
-                self.walker, options=exact
-            )  # who is ahead may become much better yet
+            # Who is ahead may become much better yet.
+            self.walker = replace(self.walker, options=exact)
         reach = FAR_BEHIND if rival < EXACT else BEHIND
         if not (best.ended or record.late) and best.error < reach * rival:
             with suppress(*FAILURES):  # what was found before that is as good as it was

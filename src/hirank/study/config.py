@@ -112,6 +112,8 @@ def _experiment(name: str, told: dict[str, Any], quick: bool) -> Experiment:
     if not entries:
         raise ConfigError("an experiment needs a [[method]].")
     for entry in entries:
+        if entry.largest is not None and not experiment.sizes:
+            raise ConfigError("largest is for experiments with sizes.")
         _check("table", (*entry.data, *entry.settings_for), dict.fromkeys(experiment.data), quick)
         allowed = signature(ESTIMATORS[entry.method.estimator]).parameters
         for given in (entry.method.settings, entry.grid, *entry.settings_for.values()):
