@@ -9,7 +9,7 @@ from hypothesis import settings
 
 from hirank.datasets import polynomial_manifolds, uniform_missing
 from hirank.kernels import RBF, Poly
-from hirank.solvers.path import Setting
+from hirank.optim.path import Setting
 
 settings.register_profile("hirank", deadline=None, max_examples=30, derandomize=True)
 settings.load_profile("hirank")

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 import hirank
-from hirank.storage.container import CHECKSUM, HEADER, STATE, ModelFileError, read, write
+from hirank.persistence.container import CHECKSUM, HEADER, STATE, ModelFileError, read, write
 
 Rng = np.random.Generator
 WRONG: list[Any] = [

@@ -19,7 +19,7 @@ from real import DATA, TABLES
 
 from hirank import KFMC
 from hirank.datasets import polynomial_manifolds
-from hirank.solvers.alternating import completions
+from hirank.models.als import completions
 from hirank.theory import advise
 
 Table = tuple[np.ndarray, np.ndarray]

@@ -19,7 +19,7 @@ from common import report
 
 from hirank import KFMC
 from hirank.datasets import load_mocap, missing_gaps, uniform_missing
-from hirank.solvers.gaps import interpolate
+from hirank.models.gaps import interpolate
 
 DATA = Path(os.environ.get("HIRANK_DATA", Path(__file__).parents[3] / "shared" / "data"))
 PATTERNS = {"random": uniform_missing, "gaps": missing_gaps}

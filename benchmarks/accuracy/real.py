@@ -16,8 +16,8 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from common import report
 
 from hirank import KFMC
+from hirank.core.init import soft_impute
 from hirank.datasets import load_mocap, uniform_missing
-from hirank.model.start import soft_impute
 
 DATA = Path(os.environ.get("HIRANK_DATA", Path(__file__).parents[3] / "shared" / "data"))
 

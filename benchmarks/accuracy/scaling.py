@@ -24,8 +24,8 @@ from real import DATA, air_quality
 
 from hirank import KFMC
 from hirank.baselines import LRF
+from hirank.core.scaling import Scaling
 from hirank.datasets import polynomial_manifolds, uniform_missing
-from hirank.model.scaling import Scaling
 
 Map = tuple[Callable[[np.ndarray], np.ndarray], Callable[[np.ndarray], np.ndarray]]
 """To scaled units and back, n x m."""

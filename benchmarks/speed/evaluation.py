@@ -11,9 +11,9 @@ from threadpoolctl import threadpool_limits
 sys.path.insert(0, str(Path(__file__).parents[1]))
 from common import best_time, report
 
+from hirank.core.objective import Basis, reduced_gradient
+from hirank.core.threads import Workers
 from hirank.kernels import RBF, Poly
-from hirank.model.objective import Basis, reduced_gradient
-from hirank.model.workers import Workers
 
 SIZES = [(3392, 62, 248), (1000, 30, 240), (300, 30, 60)]
 

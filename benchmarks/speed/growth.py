@@ -17,10 +17,10 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from common import best_time, report
 
 from hirank import KFMC
+from hirank.core.objective import Basis, reduced_gradient
+from hirank.core.threads import Workers
 from hirank.datasets import polynomial_manifolds
 from hirank.kernels import RBF
-from hirank.model.objective import Basis, reduced_gradient
-from hirank.model.workers import Workers
 
 FEATURES, COMPONENTS = 20, 100
 

@@ -13,7 +13,7 @@ from common import CASES, best_time, report, stream
 from hirank import KFMC
 from hirank.datasets import uniform_missing
 from hirank.metrics import missing_relative_error
-from hirank.solvers.samples import ROUNDS
+from hirank.models.out_of_sample import ROUNDS
 
 TRAIN, NEW, R = 600, 1000, 150
 

@@ -19,9 +19,8 @@ from common import CASES, best_time, report, synthetic
 
 from hirank.kernels import RBF, Poly
 from hirank.metrics import missing_relative_error
-from hirank.solvers import paper_steps
-from hirank.solvers.compiled import compiled
-from hirank.solvers.paper_stream import (
+from hirank.optim import algorithm2_steps as paper_steps
+from hirank.optim.algorithm2 import (
     BANDWIDTH,
     POLY_ALPHA,
     POLY_BETA,
@@ -29,7 +28,8 @@ from hirank.solvers.paper_stream import (
     falling_betas,
     paper_pass,
 )
-from hirank.solvers.path import Setting
+from hirank.optim.compiled import compiled
+from hirank.optim.path import Setting
 
 R, PASSES, INNER = 60, 10, 50
 FIXED = 7e-3  # the best single beta with the RBF kernel

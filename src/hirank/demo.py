@@ -10,20 +10,20 @@ from contextlib import nullcontext
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.datasets import load_digits
 from sklearn.experimental import enable_iterative_imputer  # noqa: F401
 from sklearn.impute import IterativeImputer, KNNImputer, SimpleImputer
 from threadpoolctl import threadpool_limits
 
+from hirank._typing import Array
+from hirank.core.init import soft_impute
+from hirank.core.scaling import Scaling
 from hirank.datasets import uniform_missing
 from hirank.estimators import KFMC
 from hirank.metrics import missing_relative_error
-from hirank.model.scaling import Scaling
-from hirank.model.start import soft_impute
 
 MISSING = 0.4
-Matrix = NDArray[np.float64]
+Matrix = Array
 
 
 def linear(holes: Matrix) -> Matrix:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.optimize import linear_sum_assignment
 from sklearn.metrics.cluster import contingency_matrix
 
-__all__ = ["clustering_error", "missing_relative_error", "relative_error", "standardized_rmse"]
+from hirank._typing import Array, BoolArray
 
-Array = NDArray[np.float64]
+__all__ = ["clustering_error", "missing_relative_error", "relative_error", "standardized_rmse"]
 
 
 def relative_error(filled: ArrayLike, truth: ArrayLike) -> float:
@@ -170,7 +170,7 @@ def _same_shape(filled: ArrayLike, truth: ArrayLike) -> tuple[Array, Array]:
     return filled, truth
 
 
-def _missing(observed: ArrayLike, truth: Array) -> NDArray[np.bool_]:
+def _missing(observed: ArrayLike, truth: Array) -> BoolArray:
     observed = np.asarray(observed)
     if observed.dtype != bool or observed.shape != truth.shape:
         raise ValueError(

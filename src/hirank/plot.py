@@ -14,8 +14,8 @@ import numpy as np
 from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted
 
-from hirank.estimators.evidence import all_columns, bend_of, column_names, missing_rates, stages_of
-from hirank.estimators.parameters import is_missing
+from hirank.estimators.plot_data import all_columns, bend_of, column_names, missing_rates, stages_of
+from hirank.estimators.validation import is_missing
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

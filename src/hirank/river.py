@@ -12,10 +12,11 @@ import narwhals.stable.v1 as nw
 import numpy as np
 from numpy.typing import NDArray
 
+from hirank._typing import Array, BoolArray
 from hirank.estimators import OnlineKFMC
-from hirank.estimators.online_parameters import check_online
+from hirank.estimators.online_validation import check_online
 from hirank.kernels import Kernel
-from hirank.streams.window import WindowStream
+from hirank.online.window import WindowStream
 from hirank.warn import warn_user
 
 try:
@@ -266,7 +267,7 @@ class Completer(base.MiniBatchTransformer):
         for key in keys:
             self.features[key] = len(self.features)
 
-    def _row(self, numbers: Mapping[Hashable, float | None]) -> NDArray[np.float64]:
+    def _row(self, numbers: Mapping[Hashable, float | None]) -> Array:
         """Numbers as an array, 1 x m, NaN where missing."""
         row = np.full((1, len(self.features)), np.nan)
         for key, number in numbers.items():
@@ -274,7 +275,7 @@ class Completer(base.MiniBatchTransformer):
                 row[0, self.features[key]] = number
         return row
 
-    def _rows(self, columns: dict[Hashable, _Column], n: int) -> NDArray[np.float64]:
+    def _rows(self, columns: dict[Hashable, _Column], n: int) -> Array:
         """Columns, each n long, as an array, n x m, NaN where missing."""
         rows = np.full((n, len(self.features)), np.nan)
         for key, column in columns.items():
@@ -283,12 +284,12 @@ class Completer(base.MiniBatchTransformer):
         rows[np.isinf(rows)] = np.nan
         return rows
 
-    def _learn(self, rows: NDArray[np.float64]) -> None:
+    def _learn(self, rows: Array) -> None:
         rows = rows[~np.isnan(rows).all(axis=1)]
         if len(rows):
             self.model.partial_fit(rows)
 
-    def _filled(self, rows: NDArray[np.float64]) -> NDArray[np.float64]:
+    def _filled(self, rows: Array) -> Array:
         """Rows, n x m, NaN = missing, completed by the model as far as there is one."""
         if not np.isnan(rows).any():
             return rows
@@ -317,8 +318,8 @@ class _Column(NamedTuple):
     """A column of a data frame, n long."""
 
     native: nw.Series[Any]
-    numbers: NDArray[np.float64]  # NaN where there is none
-    missing: NDArray[np.bool_]  # where there is no value at all
+    numbers: Array  # NaN where there is none
+    missing: BoolArray  # where there is no value at all
     foreign: bool  # whether there are values that are not numbers
 
     @property
@@ -327,7 +328,7 @@ class _Column(NamedTuple):
         pandas, kind = self.native.implementation.is_pandas_like(), self.native.dtype
         return bool(self.missing.any()) and (not self.foreign or (pandas and kind == nw.Object))
 
-    def patched(self, fills: NDArray[np.float64]) -> NDArray[Any]:
+    def patched(self, fills: Array) -> NDArray[Any]:
         """The values, with the missing ones taken from `fills`, n long."""
         if self.foreign:
             values = zip(self.native.to_list(), fills.tolist(), self.missing, strict=True)

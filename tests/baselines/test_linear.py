@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 from hirank.baselines import LRF, NNM, SoftImpute
+from hirank.core.svt import spectral_norm
 from hirank.metrics import missing_relative_error
-from hirank.model.shrink import spectral_norm
-from hirank.solvers.alternating import Alternation
-from hirank.solvers.record import Recorder
-from hirank.solvers.subspace import Subspace, filled_codes, ridge_codes
+from hirank.models.als import Alternation
+from hirank.models.low_rank import Subspace, filled_codes, ridge_codes
+from hirank.optim.trace import Recorder
 
 
 @pytest.fixture(scope="module")

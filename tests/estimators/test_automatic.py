@@ -26,8 +26,8 @@ ONE = {**FEW_STEPS, "n_components": 15, "kernel": "rbf", "bandwidth": "path", "n
 def quick():
     """What is tested here holds for two folds as for five."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("hirank.choice.folds.MOST_FOLDS", 2)
-        patch.setattr("hirank.solvers.mixture_fit.LARGEST", 4)
+        patch.setattr("hirank.selection.folds.MOST_FOLDS", 2)
+        patch.setattr("hirank.models.em.LARGEST", 4)
         yield
 
 
@@ -102,7 +102,7 @@ def test_a_low_rank_table_is_filled_as_well_as_by_linear_methods():
 
 
 def test_noise_is_filled_as_well_as_by_linear_methods(monkeypatch):
-    monkeypatch.setattr("hirank.choice.folds.MOST_FOLDS", 5)
+    monkeypatch.setattr("hirank.selection.folds.MOST_FOLDS", 5)
     rng = np.random.default_rng(0)
     truth = rng.normal(size=(200, 10))
     X = holes(rng, truth)

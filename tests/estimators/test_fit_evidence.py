@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hirank import KFMC
-from hirank.estimators.evidence import (
+from hirank.estimators.plot_data import (
     all_columns,
     bend_of,
     column_names,
@@ -14,7 +14,7 @@ from hirank.estimators.evidence import (
     spread_out,
     stages_of,
 )
-from hirank.solvers.record import TRACE
+from hirank.optim.trace import TRACE
 
 
 @given(

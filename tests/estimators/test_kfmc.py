@@ -13,7 +13,7 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 
 from hirank import KFMC
-from hirank.estimators.parameters import components_of
+from hirank.estimators.validation import components_of
 from hirank.kernels import RBF, Poly
 from hirank.metrics import missing_relative_error
 

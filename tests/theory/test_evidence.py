@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from hirank.datasets import polynomial_manifolds
-from hirank.solvers.alternating import completions
+from hirank.models.als import completions
 from hirank.theory.evidence import hide, pair_spread
 from hirank.theory.structure import local_dimension, measure
 

@@ -6,8 +6,8 @@ from dataclasses import KW_ONLY, dataclass, replace
 from typing import Self
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hirank._typing import Array, BoolArray
 from hirank.baselines.online import OnlineImputer, after_batches
 from hirank.baselines.sfmc import PATH, Walk, choose_end, start_atoms
 from hirank.baselines.sparse_codes import (
@@ -19,10 +19,9 @@ from hirank.baselines.sparse_codes import (
     unit_of,
     vanished,
 )
-from hirank.estimators.parameters import check_count, check_number
-from hirank.kernels import Array
-from hirank.solvers.path import path_to
-from hirank.solvers.record import Recorder
+from hirank.estimators.validation import check_count, check_number
+from hirank.optim.path import path_to
+from hirank.optim.trace import Recorder
 
 BATCH = 50
 """Rows whose codes are found with one and the same dictionary."""
@@ -123,13 +122,13 @@ class DLSR(OnlineImputer):
         if self.l1 != "auto":
             check_number("l1 (if not 'auto')", self.l1, above=0)
 
-    def _start(self, X: Array, observed: NDArray[np.bool_], rng: np.random.Generator) -> Learned:
+    def _start(self, X: Array, observed: BoolArray, rng: np.random.Generator) -> Learned:
         count = atoms_of(self.n_components, X.shape, 3)
         l1 = None if self.l1 == "auto" else float(self.l1)
         return first_dictionary(X, observed, count, l1, rng)
 
     @property
-    def dictionary_(self) -> NDArray[np.float64]:
+    def dictionary_(self) -> Array:
         self._check_started()
         assert isinstance(self._rows, Learned)
         return self._rows.D * self._scaling.spread
@@ -143,7 +142,7 @@ class DLSR(OnlineImputer):
 
 def first_dictionary(
     X: Array,
-    observed: NDArray[np.bool_],
+    observed: BoolArray,
     count: int,
     l1: float | None,
     rng: np.random.Generator,
@@ -174,26 +173,26 @@ def first_dictionary(
 class Learned:
     """A dictionary, and the sums over rows from which it follows."""
 
-    D: NDArray[np.float64]  # r x m
+    D: Array  # r x m
     l1: float  # in units of `unit`
     unit: float
-    grams: NDArray[np.float64]  # sums of z z' over rows with feature j observed, m x r x r
-    products: NDArray[np.float64]  # sums of x_j z, m x r
+    grams: Array  # sums of z z' over rows with feature j observed, m x r x r
+    products: Array  # sums of x_j z, m x r
     rows: int  # seen so far
 
     @classmethod
-    def of(cls, D: NDArray[np.float64], l1: float, unit: float) -> Self:
+    def of(cls, D: Array, l1: float, unit: float) -> Self:
         """A model that has seen no rows."""
         r, m = D.shape
         return cls(D, l1, unit, np.zeros((m, r, r)), np.zeros((m, r)), 0)
 
-    def complete(self, X: Array, observed: NDArray[np.bool_]) -> Array:
+    def complete(self, X: Array, observed: BoolArray) -> Array:
         return SparseRows(self.D, self.l1 * self.unit).complete(X, observed)
 
-    def after(self, X: Array, observed: NDArray[np.bool_], keep: float) -> tuple[Self, float]:
+    def after(self, X: Array, observed: BoolArray, keep: float) -> tuple[Self, float]:
         return after_batches(self, X, observed, keep, BATCH)
 
-    def after_batch(self, X: Array, observed: NDArray[np.bool_], keep: float) -> tuple[Self, float]:
+    def after_batch(self, X: Array, observed: BoolArray, keep: float) -> tuple[Self, float]:
         r, m = self.D.shape
         l1 = max(self.l1, STRONG * 0.5 ** (self.rows / HALF))
         used = self.D.any(axis=1)
@@ -212,7 +211,7 @@ class Learned:
         model = replace(self, D=D, grams=grams, products=products, rows=rows)
         return (model._with_new_atoms(X, observed) if l1 <= 2 * self.l1 else model), misfit
 
-    def _with_new_atoms(self, X: Array, observed: NDArray[np.bool_]) -> Self:
+    def _with_new_atoms(self, X: Array, observed: BoolArray) -> Self:
         """The model with rows that it can't express in the place of atoms that are not in use."""
         use = np.einsum("jkk->k", self.grams)
         free = np.flatnonzero(use <= UNUSED * use.mean())
@@ -244,9 +243,7 @@ class Learned:
         )
 
 
-def improve_dictionary(
-    D: NDArray[np.float64], grams: NDArray[np.float64], products: NDArray[np.float64]
-) -> NDArray[np.float64]:
+def improve_dictionary(D: Array, grams: Array, products: Array) -> Array:
     """Atoms, r x m, each in turn the best in the unit ball, given the others.
 
     What falls is the sum over features j of 1/2 d_j' G_j d_j - d_j' p_j, where d_j is column j of
@@ -263,7 +260,7 @@ def improve_dictionary(
     return D
 
 
-def in_ball(target: NDArray[np.float64], curvature: NDArray[np.float64]) -> NDArray[np.float64]:
+def in_ball(target: Array, curvature: Array) -> Array:
     """The d in the unit ball with the least sum of curvature * (d - target)^2, m.
 
     By Newton's method on the size of the solution, as in trust regions.

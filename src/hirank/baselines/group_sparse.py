@@ -7,8 +7,8 @@ from dataclasses import KW_ONLY, dataclass
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hirank._typing import Array, BoolArray
 from hirank.baselines.sparse_codes import (
     SparseRows,
     best_end,
@@ -17,12 +17,11 @@ from hirank.baselines.sparse_codes import (
     unit_of,
     vanished,
 )
-from hirank.estimators.imputer import Imputer
-from hirank.estimators.parameters import check_count, check_number, generator
-from hirank.kernels import Array
-from hirank.model.start import soft_impute
-from hirank.solvers.path import path_to
-from hirank.solvers.record import NOTHING, Callback, Completed, Recorder
+from hirank.core.init import soft_impute
+from hirank.estimators.base import Imputer
+from hirank.estimators.validation import check_count, check_number, generator
+from hirank.optim.path import path_to
+from hirank.optim.trace import NOTHING, Callback, Completed, Recorder
 
 PATH = (0.12, 0.06, 0.03, 0.015, 0.007, 0.003, 0.0015)
 """The path of l1, in units of the root mean square of the entries."""
@@ -114,7 +113,7 @@ class GroupSparse(Imputer):
         return (1 + (self.l1 == "auto")) * (len(PATH) + 1) * self.max_iter
 
     def _learn(
-        self, X: Array, observed: NDArray[np.bool_], callback: Callback
+        self, X: Array, observed: BoolArray, callback: Callback
     ) -> tuple[Completed, SparseRows]:
         record = Recorder(callback)
         if not X.shape[1]:
@@ -150,7 +149,7 @@ class Walk:
         self.reason = ""
 
     def along(
-        self, X: Array, observed: NDArray[np.bool_], path: tuple[float, ...]
+        self, X: Array, observed: BoolArray, path: tuple[float, ...]
     ) -> Iterator[tuple[float, Expression]]:
         """What each l1 in turn leads to, for X, n x m, with 0 where not observed."""
         model = Expression(np.zeros((len(X), len(X))), soft_impute(X, observed))
@@ -160,7 +159,7 @@ class Walk:
             if self.record.over:
                 return
 
-    def _settle(self, model: Expression, missing: NDArray[np.bool_], l1: float) -> Expression:
+    def _settle(self, model: Expression, missing: BoolArray, l1: float) -> Expression:
         C, X = model
         stage, before = self.record.stages, np.inf
         for _ in range(self.max_iter):
@@ -233,9 +232,7 @@ def _proximal_steps(start: Array, atoms: Array, X: Array, l1: float, limit: floa
     return np.where((objectives(before) > objectives(start))[:, None], start, before)
 
 
-def improve_entries(
-    C: Array, X: Array, missing: NDArray[np.bool_], l1: float
-) -> tuple[Array, float]:
+def improve_entries(C: Array, X: Array, missing: BoolArray, l1: float) -> tuple[Array, float]:
     """X, n x m, with missing entries that fit better for given coefficients, and the objective."""
     before = objective_of(C, X, l1)
     best = _fit_entries(C, X, missing, np.zeros(len(X)))
@@ -250,9 +247,7 @@ def improve_entries(
     return (best, after) if after <= before else (X, before)
 
 
-def _fit_entries(
-    C: Array, X: Array, missing: NDArray[np.bool_], ridge: NDArray[np.float64]
-) -> Array:
+def _fit_entries(C: Array, X: Array, missing: BoolArray, ridge: Array) -> Array:
     """Conjugate gradients on 1/2 |X - C X|^2 + 1/2 sum_j ridge_j |x_j|^2 over missing entries."""
 
     def apply(P: Array) -> Array:
@@ -275,12 +270,10 @@ def _fit_entries(
     return X
 
 
-def choose_end(
-    walk: Walk, X: Array, observed: NDArray[np.bool_], rng: np.random.Generator
-) -> float:
+def choose_end(walk: Walk, X: Array, observed: BoolArray, rng: np.random.Generator) -> float:
     """The l1 on the path that recovers hidden entries of X, n x m, best."""
 
-    def fills(known: Array, seen: NDArray[np.bool_]) -> Iterator[Array]:
+    def fills(known: Array, seen: BoolArray) -> Iterator[Array]:
         return (model.X for _, model in walk.along(known, seen, PATH))
 
     return best_end(PATH, fills, X, observed, rng)

@@ -6,12 +6,11 @@ from dataclasses import KW_ONLY, dataclass, replace
 from typing import Self
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hirank._typing import Array, BoolArray
 from hirank.baselines.online import OnlineImputer
-from hirank.estimators.parameters import check_count, check_number
-from hirank.kernels import Array
-from hirank.solvers.alternating import first_subspace
+from hirank.estimators.validation import check_count, check_number
+from hirank.models.als import first_subspace
 
 RIDGE = 1e-4
 """For the start, so small that the rank alone guards against noise, as it does from there on."""
@@ -89,16 +88,14 @@ class GROUSE(OnlineImputer):
             if getattr(self, name) > 1:
                 raise ValueError(f"{name} is a share, at most 1; got {getattr(self, name)!r}.")
 
-    def _start(
-        self, X: Array, observed: NDArray[np.bool_], rng: np.random.Generator
-    ) -> TurningSubspace:
+    def _start(self, X: Array, observed: BoolArray, rng: np.random.Generator) -> TurningSubspace:
         V, _ = first_subspace(X, observed, self.rank, rng, RIDGE)
         if self.rank == "auto":
             V = V[: max(1, int(np.median(observed.sum(axis=1))) // 2)]
         return TurningSubspace(np.linalg.qr(V.T)[0], self.step, self.cut)
 
     @property
-    def components_(self) -> NDArray[np.float64]:
+    def components_(self) -> Array:
         self._check_started()
         assert isinstance(self._rows, TurningSubspace)
         return self._rows.U.T * self._scaling.spread
@@ -108,15 +105,15 @@ class GROUSE(OnlineImputer):
 class TurningSubspace:
     """The span of the columns of U."""
 
-    U: NDArray[np.float64]  # m x r, orthonormal
+    U: Array  # m x r, orthonormal
     step: float
     cut: float
 
-    def complete(self, X: Array, observed: NDArray[np.bool_]) -> Array:
+    def complete(self, X: Array, observed: BoolArray) -> Array:
         codes = np.array([_codes(self.U, x, o, self.cut) for x, o in zip(X, observed, strict=True)])
         return np.where(observed, X, codes @ self.U.T)
 
-    def after(self, X: Array, observed: NDArray[np.bool_], keep: float) -> tuple[Self, float]:
+    def after(self, X: Array, observed: BoolArray, keep: float) -> tuple[Self, float]:
         """One geodesic step for each row; `keep` has no part in it."""
         U, misfit = self.U.copy(), 0.0
         for x, o in zip(X, observed, strict=True):
@@ -137,7 +134,7 @@ class TurningSubspace:
         return replace(self, U=np.linalg.qr(self.U * ratio[:, None])[0])
 
 
-def _codes(U: Array, x: Array, observed: NDArray[np.bool_], cut: float) -> Array:
+def _codes(U: Array, x: Array, observed: BoolArray, cut: float) -> Array:
     """Least squares codes, r, of the observed entries of x, m."""
     rcond = max(cut, 1e-10)
     return np.linalg.lstsq(U[observed], x[observed], rcond=rcond)[0]

@@ -7,15 +7,15 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hirank._typing import Array, BoolArray
 from hirank.baselines.reweighted import Plan, complete_table
-from hirank.estimators.imputer import Imputer
-from hirank.estimators.parameters import check_count, check_number, generator
-from hirank.kernels import Array, Kernel
-from hirank.solvers.fitted import Dictionary
-from hirank.solvers.path import Stage
-from hirank.solvers.record import NOTHING, Callback, Completed, Recorder
+from hirank.estimators.base import Imputer
+from hirank.estimators.validation import check_count, check_number, generator
+from hirank.kernels import Kernel
+from hirank.models.row_models import Dictionary
+from hirank.optim.path import Stage
+from hirank.optim.trace import NOTHING, Callback, Completed, Recorder
 
 
 @dataclass(eq=False, repr=False)
@@ -34,7 +34,7 @@ class IRLSImputer(Imputer):
     random_state: int | np.random.RandomState | None = None
 
     @abstractmethod
-    def _plans(self, X: Array, observed: NDArray[np.bool_]) -> list[Plan]:
+    def _plans(self, X: Array, observed: BoolArray) -> list[Plan]:
         """The ways to complete X, n x v, among which to choose."""
 
     def _check_parameters(self) -> None:
@@ -65,7 +65,7 @@ class IRLSImputer(Imputer):
         return (len(plans) + 1) * len(plans[0].stages) * self.max_iter
 
     def _learn(
-        self, X: Array, observed: NDArray[np.bool_], callback: Callback
+        self, X: Array, observed: BoolArray, callback: Callback
     ) -> tuple[Completed, Dictionary]:
         record = Recorder(callback)
         if not X.shape[1]:

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from hirank.estimators.imputer import Imputer
-from hirank.solvers.subspace import Subspace
+from hirank.estimators.base import Imputer
+from hirank.models.low_rank import Subspace
 
 
 @dataclass(eq=False, repr=False)

@@ -5,13 +5,12 @@ from __future__ import annotations
 from dataclasses import KW_ONLY, dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hirank._typing import Array, BoolArray
 from hirank.baselines.linear_imputer import LinearImputer
-from hirank.estimators.parameters import check_count, check_number, generator
-from hirank.kernels import Array
-from hirank.model.shrink import spectral_norm
-from hirank.solvers.alternating import (
+from hirank.core.svt import spectral_norm
+from hirank.estimators.validation import check_count, check_number, generator
+from hirank.models.als import (
     RANKS,
     RIDGES,
     ROUGH_STEPS,
@@ -20,9 +19,9 @@ from hirank.solvers.alternating import (
     ranks_to,
     with_constant,
 )
-from hirank.solvers.held_out import hide
-from hirank.solvers.record import NOTHING, Callback, Completed, Recorder
-from hirank.solvers.subspace import Subspace, rank_of
+from hirank.models.low_rank import Subspace, rank_of
+from hirank.optim.early_stopping import hide
+from hirank.optim.trace import NOTHING, Callback, Completed, Recorder
 
 
 @dataclass(eq=False, repr=False)
@@ -97,7 +96,7 @@ class LRF(LinearImputer):
         return (searched + 1) * len(RANKS) * ROUGH_STEPS + self.max_iter
 
     def _learn(
-        self, X: Array, observed: NDArray[np.bool_], callback: Callback
+        self, X: Array, observed: BoolArray, callback: Callback
     ) -> tuple[Completed, Subspace]:
         record = Recorder(callback)
         if not X.shape[1]:

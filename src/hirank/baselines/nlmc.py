@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass
 
-import numpy as np
-from numpy.typing import NDArray
-
+from hirank._typing import Array, BoolArray
 from hirank.baselines.irls_imputer import IRLSImputer
 from hirank.baselines.reweighted import Plan
-from hirank.estimators.parameters import check_number
-from hirank.kernels import RBF, Array
+from hirank.estimators.validation import check_number
+from hirank.kernels import RBF
 
 BANDWIDTHS = (3.0, 1.0, 0.5)
 """The authors' choices; the first is taken where there is too little to choose by."""
@@ -72,6 +70,6 @@ class NLMC(IRLSImputer):
             check_number("bandwidth (if not 'auto')", self.bandwidth, above=0)
         super()._check_parameters()
 
-    def _plans(self, X: Array, observed: NDArray[np.bool_]) -> list[Plan]:
+    def _plans(self, X: Array, observed: BoolArray) -> list[Plan]:
         choices = BANDWIDTHS if self.bandwidth == "auto" else (float(self.bandwidth),)
         return [self._plan(RBF(), bandwidth) for bandwidth in choices]

@@ -5,14 +5,13 @@ from __future__ import annotations
 from dataclasses import KW_ONLY, dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hirank._typing import Array, BoolArray
 from hirank.baselines.linear_imputer import LinearImputer
-from hirank.estimators.parameters import check_count, check_number
-from hirank.kernels import Array
-from hirank.model.shrink import shrink, spectral_norm
-from hirank.solvers.record import NOTHING, Callback, Completed, Recorder
-from hirank.solvers.subspace import Subspace, basis_of
+from hirank.core.svt import shrink, spectral_norm
+from hirank.estimators.validation import check_count, check_number
+from hirank.models.low_rank import Subspace, basis_of
+from hirank.optim.trace import NOTHING, Callback, Completed, Recorder
 
 FIRST_WEIGHT = 1.25
 """Weight of the constraint at first, over the largest singular value of the table."""
@@ -78,7 +77,7 @@ class NNM(LinearImputer):
         check_number("tol", self.tol, above=0)
 
     def _learn(
-        self, X: Array, observed: NDArray[np.bool_], callback: Callback
+        self, X: Array, observed: BoolArray, callback: Callback
     ) -> tuple[Completed, Subspace]:
         record = Recorder(callback)
         if not X.shape[1]:
@@ -93,7 +92,7 @@ class NNM(LinearImputer):
 
 
 def minimize(
-    X: Array, observed: NDArray[np.bool_], max_iter: int, tol: float, record: Recorder
+    X: Array, observed: BoolArray, max_iter: int, tol: float, record: Recorder
 ) -> tuple[Array, Array, str]:
     """The table, n x m, of least nuclear norm that agrees with X where observed.
 

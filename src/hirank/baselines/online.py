@@ -7,19 +7,18 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Any, Protocol, Self, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.exceptions import NotFittedError
 from sklearn.utils._set_output import _wrap_data_with_container
 
+from hirank._typing import Array, BoolArray
 from hirank.baselines.units import Units, lasting
-from hirank.estimators.imputer import Imputer
-from hirank.estimators.parameters import check_count, check_number, generator
-from hirank.kernels import Array
-from hirank.model.scaling import Scaling
-from hirank.solvers.record import Callback, Completed, Recorder
+from hirank.core.scaling import Scaling
+from hirank.estimators.base import Imputer
+from hirank.estimators.validation import check_count, check_number, generator
+from hirank.optim.trace import Callback, Completed, Recorder
 from hirank.warn import warn_user
 
-Known = NDArray[np.bool_]
+Known = BoolArray
 
 FAR = 30.0
 """Standard deviations beyond which a value is learned from as if it were there."""
@@ -232,7 +231,7 @@ class OnlineImputer(Imputer):
             rows = rows[self.n_start :]
         self._absorb(rows)
 
-    def _begin(self, rows: NDArray[np.float64]) -> None:
+    def _begin(self, rows: Array) -> None:
         """Start a stream from rows with NaN in their holes, n_start x n_features_in_."""
         nonempty = ~np.isnan(rows).all(axis=0)
         if not nonempty.any():
@@ -266,7 +265,7 @@ class OnlineImputer(Imputer):
         )
         self.__dict__.pop("_held", None)
 
-    def _absorb(self, rows: NDArray[np.float64]) -> None:
+    def _absorb(self, rows: Array) -> None:
         """Let the model learn from rows with NaN in their holes, n x n_features_in_."""
         kept = rows[:, self.has_values_]
         kept = kept[~np.isnan(kept).all(axis=1)]
@@ -294,7 +293,7 @@ class OnlineImputer(Imputer):
         )
 
 
-def _tame(rows: NDArray[np.float64], usual: Scaling) -> NDArray[np.float64]:
+def _tame(rows: Array, usual: Scaling) -> Array:
     """Rows, n x k, in which no value is further from its center than anything usual.
 
     A single wild value must not destroy what was learned; if all are wild, units follow.

@@ -6,13 +6,12 @@ from dataclasses import KW_ONLY, dataclass, replace
 from typing import Self
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hirank._typing import Array, BoolArray
 from hirank.baselines.online import OnlineImputer, after_batches
-from hirank.estimators.parameters import check_count, check_number
-from hirank.kernels import Array
-from hirank.solvers.alternating import first_subspace
-from hirank.solvers.subspace import Subspace
+from hirank.estimators.validation import check_count, check_number
+from hirank.models.als import first_subspace
+from hirank.models.low_rank import Subspace
 
 BATCH = 10
 """Rows whose codes are found with one and the same basis."""
@@ -88,13 +87,13 @@ class OnlineLRF(OnlineImputer):
         if self.ridge != "auto":
             check_number("ridge (if not 'auto')", self.ridge, above=0)
 
-    def _start(self, X: Array, observed: NDArray[np.bool_], rng: np.random.Generator) -> Regression:
+    def _start(self, X: Array, observed: BoolArray, rng: np.random.Generator) -> Regression:
         D, noise = first_subspace(X, observed, self.rank, rng)
         ridge = max(noise, LEAST_RIDGE) if self.ridge == "auto" else float(self.ridge)
         return Regression.of(D, ridge, adapt=self.ridge == "auto")
 
     @property
-    def components_(self) -> NDArray[np.float64]:
+    def components_(self) -> Array:
         self._check_started()
         assert isinstance(self._rows, Regression)
         return self._rows.D * self._scaling.spread
@@ -110,17 +109,17 @@ class OnlineLRF(OnlineImputer):
 class Regression:
     """X ~ Z D, and the sums over rows from which D follows."""
 
-    D: NDArray[np.float64]  # r x m
+    D: Array  # r x m
     least_ridge: float  # the noise never counts for less
     noise: float  # running mean of squared misfits
     adapt: bool  # whether the ridge follows the noise
-    grams: NDArray[np.float64]  # sums of z z' over rows with feature j observed, m x r x r
-    products: NDArray[np.float64]  # sums of x_j z, m x r
-    second: NDArray[np.float64]  # sum of z z' over all rows, r x r
+    grams: Array  # sums of z z' over rows with feature j observed, m x r x r
+    products: Array  # sums of x_j z, m x r
+    second: Array  # sum of z z' over all rows, r x r
     count: float  # rows in that
 
     @classmethod
-    def of(cls, D: NDArray[np.float64], ridge: float, *, adapt: bool) -> Self:
+    def of(cls, D: Array, ridge: float, *, adapt: bool) -> Self:
         """A model that has seen no rows."""
         r, m = D.shape
         sums = np.zeros((m, r, r)), np.zeros((m, r)), np.zeros((r, r))
@@ -130,13 +129,13 @@ class Regression:
     def ridge(self) -> float:
         return max(self.least_ridge, self.noise) if self.adapt else self.least_ridge
 
-    def complete(self, X: Array, observed: NDArray[np.bool_]) -> Array:
+    def complete(self, X: Array, observed: BoolArray) -> Array:
         return Subspace(self.D, self.ridge).complete(X, observed)
 
-    def after(self, X: Array, observed: NDArray[np.bool_], keep: float) -> tuple[Self, float]:
+    def after(self, X: Array, observed: BoolArray, keep: float) -> tuple[Self, float]:
         return after_batches(self, X, observed, keep, BATCH)
 
-    def after_batch(self, X: Array, observed: NDArray[np.bool_], keep: float) -> tuple[Self, float]:
+    def after_batch(self, X: Array, observed: BoolArray, keep: float) -> tuple[Self, float]:
         r, m = self.D.shape
         fading = keep ** np.arange(len(X) - 1, -1, -1.0)
         seen = np.where(observed[:, None, :], self.D, 0)

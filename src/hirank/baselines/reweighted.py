@@ -13,20 +13,20 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hirank._typing import Array, BoolArray, IntArray
 from hirank.baselines.schatten import Evaluation, Penalty, pick_landmarks
-from hirank.kernels import Array, Kernel
-from hirank.model.curvature import inverse_curvature
-from hirank.model.objective import Basis
-from hirank.model.start import soft_impute
-from hirank.model.workers import Workers
-from hirank.solvers import quasi_newton as qn
-from hirank.solvers.held_out import BestStage, hide
-from hirank.solvers.path import Setting, Stage, resettle, settle
-from hirank.solvers.record import Recorder
-from hirank.solvers.second_look import second_look
-from hirank.solvers.table import LOOK_AFTER
+from hirank.core.curvature import inverse_curvature
+from hirank.core.init import soft_impute
+from hirank.core.objective import Basis
+from hirank.core.threads import Workers
+from hirank.kernels import Kernel
+from hirank.models.fit_dictionary import LOOK_AFTER
+from hirank.optim import quasi_newton as qn
+from hirank.optim.early_stopping import BestStage, hide
+from hirank.optim.path import Setting, Stage, resettle, settle
+from hirank.optim.restarts import second_look
+from hirank.optim.trace import Recorder
 
 FIRST_SMOOTHING, LAST_SMOOTHING = 1e-1, 1e-8
 """Smoothing of the first and the last stage, in units of the mean of k(x, x)."""
@@ -63,7 +63,7 @@ class Plan:
         gammas = np.geomspace(max(FIRST_SMOOTHING, last), last, count)
         return tuple(Stage(self.bandwidth, float(gamma)) for gamma in gammas)
 
-    def landmarks(self, X: Array, kernel: Kernel) -> NDArray[np.intp] | None:
+    def landmarks(self, X: Array, kernel: Kernel) -> IntArray | None:
         """Indices of rows of X, n x m, to stand for all; None if all do."""
         r = self.n_landmarks
         if r is None:
@@ -84,7 +84,7 @@ class Found:
 
 def complete_table(
     X: Array,
-    observed: NDArray[np.bool_],
+    observed: BoolArray,
     plans: Sequence[Plan],
     rng: np.random.Generator,
     record: Recorder,
@@ -117,8 +117,8 @@ def complete_table(
 
 def _choose(
     X: Array,
-    seen: NDArray[np.bool_],
-    hidden: NDArray[np.bool_],
+    seen: BoolArray,
+    hidden: BoolArray,
     plans: Sequence[Plan],
     record: Recorder,
     workers: Workers,
@@ -141,7 +141,7 @@ class Walk:
     """The stages of a plan with some entries, n x m, held fixed."""
 
     plan: Plan
-    fixed: NDArray[np.bool_]
+    fixed: BoolArray
     record: Recorder
     workers: Workers
 
@@ -175,9 +175,7 @@ class Walk:
         settings = [settle(stage, plan.kernel, D, D) for stage in stages[:-1]] + [setting]
         return Found(X, D, plan, resettle(settings, plan.stages, D), reason)
 
-    def _descend(
-        self, X: Array, penalty: Penalty, landmarks: NDArray[np.intp] | None
-    ) -> tuple[Array, str]:
+    def _descend(self, X: Array, penalty: Penalty, landmarks: IntArray | None) -> tuple[Array, str]:
         """Lower the penalty over the entries that are not fixed."""
         missing, stage = np.flatnonzero(~self.fixed), self.record.stages
 
@@ -229,7 +227,7 @@ class Walk:
         return apply
 
 
-def _tried(penalty: Penalty, X: Array, landmarks: NDArray[np.intp] | None) -> tuple[float, Array]:
+def _tried(penalty: Penalty, X: Array, landmarks: IntArray | None) -> tuple[float, Array]:
     """Value and gradient at a point that may be out of bounds."""
     try:
         with np.errstate(over="ignore", invalid="ignore"):

@@ -28,10 +28,10 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from hirank.kernels import Array, Kernel
-from hirank.model.objective import Basis
+from hirank._typing import Array, IntArray
+from hirank.core.objective import Basis
+from hirank.kernels import Kernel
 
 RIDGE = 1e-10
 """Added to G, in units of the mean of k(x, x), so that near copies among landmarks do no harm."""
@@ -84,7 +84,7 @@ class Penalty:
         root = (np.sqrt(_ratio(1 - w, values)) * U).T
         return Evaluation(self.of_spectrum(values), gradient, RootBasis.of(self.kernel, X, root))
 
-    def with_landmarks(self, X: Array, landmarks: NDArray[np.intp]) -> Evaluation:
+    def with_landmarks(self, X: Array, landmarks: IntArray) -> Evaluation:
         """The bound by landmarks, indices of r rows of X: O(n r) memory, O(n r (m + r)) time."""
         kernel, D = self.kernel, X[landmarks]
         diag = kernel.diag(X)
@@ -108,7 +108,7 @@ class Penalty:
         root = np.sqrt(kept)[:, None] * RQ.T
         return Evaluation(value, gradient, RootBasis.of(kernel, D, root))
 
-    def __call__(self, X: Array, landmarks: NDArray[np.intp] | None) -> Evaluation:
+    def __call__(self, X: Array, landmarks: IntArray | None) -> Evaluation:
         """F and its gradient, or its bound by landmarks if there are any."""
         return self.exact(X) if landmarks is None else self.with_landmarks(X, landmarks)
 
@@ -133,7 +133,7 @@ def _ratio(a: Array, b: Array) -> Array:
     return np.divide(a, b, out=np.zeros_like(a), where=b > 1e-13 * b.max(initial=0))
 
 
-def pick_landmarks(X: Array, kernel: Kernel, r: int) -> NDArray[np.intp]:
+def pick_landmarks(X: Array, kernel: Kernel, r: int) -> IntArray:
     """At most r rows of X, n x m, whose images span the others well.
 
     Each is the row that is farthest from the span of those before: the pivots of a Cholesky

@@ -7,9 +7,9 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve
 
+from hirank._typing import Array, BoolArray
 from hirank.baselines.sparse_codes import (
     SparseRows,
     atoms_of,
@@ -18,11 +18,10 @@ from hirank.baselines.sparse_codes import (
     unit_of,
     vanished,
 )
-from hirank.estimators.imputer import Imputer
-from hirank.estimators.parameters import check_count, check_number, generator
-from hirank.kernels import Array
-from hirank.solvers.path import path_to
-from hirank.solvers.record import NOTHING, Callback, Completed, Recorder
+from hirank.estimators.base import Imputer
+from hirank.estimators.validation import check_count, check_number, generator
+from hirank.optim.path import path_to
+from hirank.optim.trace import NOTHING, Callback, Completed, Recorder
 
 PATH = (0.35, 0.18, 0.09, 0.045, 0.02, 0.01, 0.003, 0.001)
 """The path of l1, in units of the root mean square of the entries."""
@@ -112,7 +111,7 @@ class SFMC(Imputer):
         return (1 + (self.l1 == "auto")) * (len(PATH) + 1) * self.max_iter
 
     def _learn(
-        self, X: Array, observed: NDArray[np.bool_], callback: Callback
+        self, X: Array, observed: BoolArray, callback: Callback
     ) -> tuple[Completed, SparseRows]:
         record = Recorder(callback)
         if not X.shape[1]:
@@ -149,9 +148,7 @@ class Factors(NamedTuple):
     D: Array  # r x m
 
 
-def start_atoms(
-    X: Array, observed: NDArray[np.bool_], count: int, rng: np.random.Generator
-) -> Array:
+def start_atoms(X: Array, observed: BoolArray, count: int, rng: np.random.Generator) -> Array:
     """Rows of X as atoms, count x m, of a size that the penalties do not change much.
 
     Missing entries start near 0; the noise keeps rows that are alike apart.
@@ -169,7 +166,7 @@ class Walk:
         self.reason = ""
 
     def along(
-        self, X: Array, observed: NDArray[np.bool_], D: Array, path: tuple[float, ...]
+        self, X: Array, observed: BoolArray, D: Array, path: tuple[float, ...]
     ) -> Iterator[tuple[float, Factors]]:
         """The factors for each l1 in turn, of X with 0 where not observed.
 
@@ -183,7 +180,7 @@ class Walk:
             if self.record.over:
                 return
 
-    def _settle(self, X: Array, observed: NDArray[np.bool_], model: Factors, l1: float) -> Factors:
+    def _settle(self, X: Array, observed: BoolArray, model: Factors, l1: float) -> Factors:
         Z, D = model
         if not Z.any():
             Z = improve_codes(X, observed, D, Z, l1, 5 * INNER)
@@ -203,13 +200,13 @@ class Walk:
         return Factors(Z, D)
 
 
-def objective_of(X: Array, observed: NDArray[np.bool_], Z: Array, D: Array, l1: float) -> float:
+def objective_of(X: Array, observed: BoolArray, Z: Array, D: Array, l1: float) -> float:
     """1/2 |observed * (X - Z D)|^2 + l1 |Z|_1 + l1/2 |D|^2."""
     residual = observed * (Z @ D) - X
     return float(np.sum(residual**2) / 2 + l1 * np.abs(Z).sum() + l1 * np.sum(D**2) / 2)
 
 
-def improve_atoms(X: Array, observed: NDArray[np.bool_], Z: Array, D: Array, ridge: float) -> Array:
+def improve_atoms(X: Array, observed: BoolArray, Z: Array, D: Array, ridge: float) -> Array:
     """Atoms D, r x m, for given codes, by a few conjugate gradients.
 
     Each feature has a system of its own, over the samples that have it. Preconditioned by the
@@ -256,13 +253,13 @@ def balanced(Z: Array, D: Array, l1: float) -> Factors:
 def choose_end(
     walk: Walk,
     X: Array,
-    observed: NDArray[np.bool_],
+    observed: BoolArray,
     start: Array,
     rng: np.random.Generator,
 ) -> float:
     """The l1 on the path that recovers hidden entries of X, n x m, best."""
 
-    def fills(known: Array, seen: NDArray[np.bool_]) -> Iterator[Array]:
+    def fills(known: Array, seen: BoolArray) -> Iterator[Array]:
         return (model.Z @ model.D for _, model in walk.along(known, seen, start, PATH))
 
     return best_end(PATH, fills, X, observed, rng)

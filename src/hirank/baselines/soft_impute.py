@@ -6,16 +6,15 @@ from collections.abc import Iterator
 from dataclasses import KW_ONLY, dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hirank._typing import Array, BoolArray
 from hirank.baselines.linear_imputer import LinearImputer
-from hirank.estimators.parameters import check_count, check_number, generator
-from hirank.kernels import Array
-from hirank.model.shrink import shrink, spectral_norm
-from hirank.solvers.held_out import hide
-from hirank.solvers.path import path_to
-from hirank.solvers.record import NOTHING, Callback, Completed, Recorder
-from hirank.solvers.subspace import Subspace, basis_of
+from hirank.core.svt import shrink, spectral_norm
+from hirank.estimators.validation import check_count, check_number, generator
+from hirank.models.low_rank import Subspace, basis_of
+from hirank.optim.early_stopping import hide
+from hirank.optim.path import path_to
+from hirank.optim.trace import NOTHING, Callback, Completed, Recorder
 
 PATH = tuple(np.geomspace(0.5, 1e-4, 20).tolist())
 """Thresholds, in units of the largest singular value."""
@@ -94,7 +93,7 @@ class SoftImpute(LinearImputer):
         return 2 * len(PATH) * self.max_iter
 
     def _learn(
-        self, X: Array, observed: NDArray[np.bool_], callback: Callback
+        self, X: Array, observed: BoolArray, callback: Callback
     ) -> tuple[Completed, Subspace]:
         record = Recorder(callback)
         if not X.shape[1]:
@@ -123,7 +122,7 @@ class Path:
         self.reason = ""
 
     def walk(
-        self, X: Array, observed: NDArray[np.bool_], thresholds: tuple[float, ...]
+        self, X: Array, observed: BoolArray, thresholds: tuple[float, ...]
     ) -> Iterator[tuple[float, Array]]:
         """The threshold and A, n x m, for each in turn; X must be 0 where not observed."""
         filled, unit = X.copy(), spectral_norm(X)
@@ -133,7 +132,7 @@ class Path:
             if self.record.over:
                 return
 
-    def _settle(self, filled: Array, observed: NDArray[np.bool_], threshold: float) -> Array:
+    def _settle(self, filled: Array, observed: BoolArray, threshold: float) -> Array:
         """A for one threshold; its entries are left in the holes of `filled`."""
         missing, stage = ~observed, self.record.stages
         for _ in range(self.max_iter):
@@ -151,7 +150,7 @@ class Path:
 
 
 def choose(
-    X: Array, observed: NDArray[np.bool_], rng: np.random.Generator, path: Path
+    X: Array, observed: BoolArray, rng: np.random.Generator, path: Path
 ) -> tuple[float, Array]:
     """The threshold that recovers hidden entries of X, n x m, best, and what it gave."""
     hidden = hide(observed, rng, eager=True)

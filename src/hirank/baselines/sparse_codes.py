@@ -7,12 +7,11 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import lars_path
 
-from hirank.kernels import Array
-from hirank.solvers.held_out import hide
+from hirank._typing import Array, BoolArray
+from hirank.optim.early_stopping import hide
 
 AS_GOOD = 1.01
 """Times the lowest error on hidden entries: as good."""
@@ -26,15 +25,15 @@ ROUNDING = 1e-10
 class SparseRows:
     """x ~ z D with sparse codes z by the observed entries of x: OSE-DLSR in the paper."""
 
-    D: NDArray[np.float64]  # atoms, r x m
+    D: Array  # atoms, r x m
     l1: float
 
-    def complete(self, X: Array, observed: NDArray[np.bool_]) -> Array:
+    def complete(self, X: Array, observed: BoolArray) -> Array:
         codes = refit(X, observed, self.D, lasso_codes(X, observed, self.D, self.l1))
         return np.where(observed, X, _products(codes, self.D))
 
 
-def lasso_codes(X: Array, observed: NDArray[np.bool_], D: Array, l1: float) -> NDArray[np.float64]:
+def lasso_codes(X: Array, observed: BoolArray, D: Array, l1: float) -> Array:
     """Codes z that minimize 1/2 |x - z D|^2 + l1 |z|_1 over the observed entries of each row.
 
     X is n x m, D is r x m, the codes are n x r. By least angle regression: exact, without a
@@ -70,9 +69,7 @@ def lasso_codes(X: Array, observed: NDArray[np.bool_], D: Array, l1: float) -> N
     return codes
 
 
-def refit(
-    X: Array, observed: NDArray[np.bool_], D: Array, codes: NDArray[np.float64]
-) -> NDArray[np.float64]:
+def refit(X: Array, observed: BoolArray, D: Array, codes: Array) -> Array:
     """Codes, n x r, by least squares on the atoms in use: free of the shrinkage of the l1 term.
 
     Rows that use more atoms than half of their observed entries keep their codes: least squares
@@ -86,7 +83,7 @@ def refit(
     return codes
 
 
-def _products(codes: NDArray[np.float64], D: Array) -> NDArray[np.float64]:
+def _products(codes: Array, D: Array) -> Array:
     """Codes times D, n x m, one row at a time: a product of all would round by batch."""
     return np.stack([z @ D for z in codes]) if len(codes) else np.zeros((0, D.shape[1]))
 
@@ -96,7 +93,7 @@ def shrunk(Z: Array, threshold: float | Array) -> Array:
     return Z - np.clip(Z, -threshold, threshold)
 
 
-def momentum(steps: int) -> NDArray[np.float64]:
+def momentum(steps: int) -> Array:
     """Weights of the extrapolation in so many accelerated proximal steps."""
     t, weights = 1.0, []
     for _ in range(steps):
@@ -107,7 +104,7 @@ def momentum(steps: int) -> NDArray[np.float64]:
 
 
 def improve_codes(
-    X: Array, observed: NDArray[np.bool_], D: Array, Z: Array, l1: float, steps: int
+    X: Array, observed: BoolArray, D: Array, Z: Array, l1: float, steps: int
 ) -> Array:
     """Codes Z, n x r, after some accelerated proximal steps on all rows at once.
 
@@ -127,18 +124,16 @@ def improve_codes(
     return np.where(worse[:, None], Z, before)
 
 
-def _row_objectives(
-    X: Array, observed: NDArray[np.bool_], D: Array, Z: Array, l1: float
-) -> NDArray[np.float64]:
+def _row_objectives(X: Array, observed: BoolArray, D: Array, Z: Array, l1: float) -> Array:
     residual = observed * (Z @ D) - X
     return np.sum(residual**2, axis=1) / 2 + l1 * np.abs(Z).sum(axis=1)
 
 
 def best_end(
     path: tuple[float, ...],
-    fills: Callable[[Array, NDArray[np.bool_]], Iterable[Array]],
+    fills: Callable[[Array, BoolArray], Iterable[Array]],
     X: Array,
-    observed: NDArray[np.bool_],
+    observed: BoolArray,
     rng: np.random.Generator,
 ) -> float:
     """The l1 on a path that recovers hidden entries of X, n x m, best; of those as good, the last.
@@ -156,7 +151,7 @@ def best_end(
     return path[int(good[-1])]
 
 
-def unit_of(X: Array, observed: NDArray[np.bool_]) -> float:
+def unit_of(X: Array, observed: BoolArray) -> float:
     """Root mean square of the observed entries of X, n x m; l1 is in units of it."""
     known = X[observed]
     size = float(np.abs(known).max()) if known.size else 0.0

@@ -5,15 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
-from hirank.kernels import Array
-from hirank.model.scaling import Scaling
+from hirank._typing import Array, BoolArray
+from hirank.core.scaling import Scaling
 
-Numbers = NDArray[np.float64]
+Numbers = Array
 
 
-def lasting(X: Array, observed: NDArray[np.bool_], *, scale: bool) -> Scaling:
+def lasting(X: Array, observed: BoolArray, *, scale: bool) -> Scaling:
     """The scaling of X, n x m, in which every feature varies.
 
     One that has not done so yet may later: its spread is taken for 1.

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hirank._typing import Array, BoolArray
 from hirank.baselines.irls_imputer import IRLSImputer
 from hirank.baselines.reweighted import Plan
-from hirank.kernels import Array, Poly
+from hirank.kernels import Poly
 
 
 @dataclass(eq=False, repr=False)
@@ -82,6 +82,6 @@ class VMC(IRLSImputer):
         Poly(self.degree, self.offset)
         super()._check_parameters()
 
-    def _plans(self, X: Array, observed: NDArray[np.bool_]) -> list[Plan]:
+    def _plans(self, X: Array, observed: BoolArray) -> list[Plan]:
         size = X.shape[1] * float(np.mean(np.square(X[observed])))
         return [self._plan(Poly(self.degree, self.offset * size))]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from hirank.cli.console import Told
-from hirank.cli.learning import read
+from hirank.cli.fit_table import read
+from hirank.cli.reporter import Told
 
 
 def run(

@@ -10,7 +10,7 @@ import typer
 
 from hirank.cli import options as o
 from hirank.cli.errors import ending
-from hirank.cli.stream import stream
+from hirank.cli.stream.command import stream
 
 app = typer.Typer(
     name="hirank",

@@ -9,15 +9,15 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
-from hirank.cli.applying import BlankRows, check_interval, intervals_of, span_columns
-from hirank.cli.console import Told
+from hirank._typing import Array
 from hirank.cli.dates import times_of
 from hirank.cli.errors import Failure
-from hirank.cli.learning import blanked, markers_of
-from hirank.cli.targets import check_targets
-from hirank.files import Table, TableFile, create, open_table
+from hirank.cli.fit_table import blanked, markers_of
+from hirank.cli.intervals import BlankRows, check_interval, intervals_of, span_columns
+from hirank.cli.output_checks import check_targets
+from hirank.cli.reporter import Told
+from hirank.io import Table, TableFile, create, open_table
 
 SAMPLE = 1 << 16
 """Bytes by which the length of a file in rows is guessed, for the time that is left."""
@@ -70,7 +70,7 @@ def run(
                 filled = _transformed(fitted, frame, X.shape)
             blank.see(piece, X)
             order = _order(piece, names, X.shape[1])
-            extra: dict[str, NDArray[np.float64]] = {}
+            extra: dict[str, Array] = {}
             if interval is not None:
                 spans = intervals_of(fitted, frame, interval, told)
                 if spans is None:
@@ -131,7 +131,7 @@ def _time_column(model: Any) -> str | None:
 
 def _matched(
     table: Table, names: Sequence[str] | None, time: str | None, file: TableFile, model: Path
-) -> NDArray[np.float64]:
+) -> Array:
     """The features of the model, n x m, in its order."""
     if names is None:
         return table.numbers
@@ -148,7 +148,7 @@ def _matched(
     return np.column_stack([columns[name] for name in names])
 
 
-def _transformed(model: Any, frame: Any, shape: tuple[int, int]) -> NDArray[np.float64]:
+def _transformed(model: Any, frame: Any, shape: tuple[int, int]) -> Array:
     """The features of the model, n x m, completed; NaN where it can't tell."""
     filled = np.asarray(model.transform(frame), np.float64)
     if filled.shape[1] < shape[1]:  # features that were empty in fit have been dropped

@@ -8,14 +8,14 @@ from time import perf_counter
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from hirank.cli.console import Told
+from hirank._typing import Array, BoolArray
 from hirank.cli.errors import USAGE, Failure
-from hirank.cli.learning import Given, read
-from hirank.cli.targets import check_targets
+from hirank.cli.fit_table import Given, read
+from hirank.cli.output_checks import check_targets
+from hirank.cli.reporter import Told
 
-Fill = Callable[[NDArray[np.float64]], NDArray[np.float64]]
+Fill = Callable[[Array], Array]
 FEWEST = 20
 """Hidden cells below which a comparison says nothing."""
 
@@ -60,7 +60,7 @@ def run(
     told.result(facts, _words(facts))
 
 
-def _hide(given: Given, part: float, seed: int) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+def _hide(given: Given, part: float, seed: int) -> tuple[Array, BoolArray]:
     """The columns that vary, n x v, and which of their observed cells to hide."""
     numbers = given.table.numbers
     X = numbers[:, [np.nanstd(x) > 0 if (~np.isnan(x)).any() else False for x in numbers.T]]
@@ -91,7 +91,7 @@ def _methods(max_time: float | None, seed: int) -> dict[str, Fill]:
     def scaled(imputer: Any) -> Fill:
         scaler = StandardScaler()
 
-        def fill(X: NDArray[np.float64]) -> NDArray[np.float64]:
+        def fill(X: Array) -> Array:
             return scaler.inverse_transform(make_pipeline(scaler, imputer).fit_transform(X))
 
         return fill

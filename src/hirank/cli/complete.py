@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from hirank.cli.applying import Spans, check_interval, intervals_of, span_columns
-from hirank.cli.console import Told
 from hirank.cli.fit import learned_facts, write_page
-from hirank.cli.learning import Given, filled_by, keep, prepared
-from hirank.cli.targets import check_targets
-from hirank.files import Writer, create
+from hirank.cli.fit_table import Given, filled_by, keep, prepared
+from hirank.cli.intervals import Spans, check_interval, intervals_of, span_columns
+from hirank.cli.output_checks import check_targets
+from hirank.cli.reporter import Told
+from hirank.io import Writer, create
 
 
 def run(

@@ -7,15 +7,15 @@ from datetime import UTC, datetime
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hirank._typing import Array
 from hirank.cli.errors import Failure
 
 DAYS = ("%d/%m/%Y", "%m/%d/%Y", "%d.%m.%Y", "%Y/%m/%d", "%d-%m-%Y", "%m-%d-%Y")
 CLOCKS = ("", " %H:%M", " %H:%M:%S", " %H.%M.%S", " %I:%M %p", " %I:%M:%S %p")
 
 
-def times_of(cells: Sequence[Any], name: str) -> NDArray[np.float64]:
+def times_of(cells: Sequence[Any], name: str) -> Array:
     """Numbers as they are (a column of times may be one of ids too), dates as seconds, n."""
     try:
         return np.array([float(cell) for cell in cells])
@@ -23,7 +23,7 @@ def times_of(cells: Sequence[Any], name: str) -> NDArray[np.float64]:
         return seconds_of(cells, name)
 
 
-def seconds_of(cells: Sequence[Any], name: str) -> NDArray[np.float64]:
+def seconds_of(cells: Sequence[Any], name: str) -> Array:
     """Times as seconds, n, from date objects, ISO dates, or dates like 31/12/2024 18:00.
 
     If days and months could be taken for each other, the way in which rows ascend is taken.
@@ -59,7 +59,7 @@ def _iso(text: str) -> datetime:
     return datetime.fromisoformat(text)
 
 
-def _parsed(cells: Sequence[Any], read: Callable[[str], datetime]) -> NDArray[np.float64] | None:
+def _parsed(cells: Sequence[Any], read: Callable[[str], datetime]) -> Array | None:
     seconds = np.empty(len(cells))
     try:
         for i, cell in enumerate(cells):

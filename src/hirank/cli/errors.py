@@ -45,7 +45,7 @@ def ending() -> Iterator[None]:
     except ModuleNotFoundError as error:
         _end(f'This needs {error.name}: pip install "hirank[cli]"', UNEXPECTED)
     except (ValueError, TypeError) as error:
-        from hirank.files import OutputError  # not before: help needs no NumPy
+        from hirank.io import OutputError  # not before: help needs no NumPy
 
         if not _ours(error):
             raise

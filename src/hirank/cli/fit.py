@@ -6,12 +6,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from hirank.cli.applying import Spans, intervals_of
-from hirank.cli.console import Told
-from hirank.cli.learning import Given, filled_by, keep, prepared
-from hirank.cli.targets import check_targets
+from hirank._typing import Array
+from hirank.cli.fit_table import Given, filled_by, keep, prepared
+from hirank.cli.intervals import Spans, intervals_of
+from hirank.cli.output_checks import check_targets
+from hirank.cli.reporter import Told
 
 if TYPE_CHECKING:
     from hirank import KFMC
@@ -56,7 +56,7 @@ def write_page(
     path: Path,
     model: KFMC,
     given: Given,
-    filled: NDArray[np.float64],
+    filled: Array,
     spans: Spans | None,
     told: Told,
     coverage: float,
@@ -68,7 +68,7 @@ def write_page(
     rest = frame.shape[1] - filled.shape[1]
     X = np.column_stack([column.to_numpy() for column in frame.columns])
 
-    def wide(end: NDArray[np.float64]) -> NDArray[np.float64]:
+    def wide(end: Array) -> Array:
         return np.hstack([end, np.full((len(end), rest), np.nan)])
 
     source = str(given.file.path)

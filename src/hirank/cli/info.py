@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from hirank.cli.console import Told
+from hirank.cli.reporter import Told
 from hirank.estimators.summary import Summary
-from hirank.storage.container import read_header
+from hirank.persistence.container import read_header
 
 
 def run(*, model: Path, as_json: bool) -> None:

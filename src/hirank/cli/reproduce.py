@@ -11,8 +11,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hirank.cli.console import Told
 from hirank.cli.errors import INTERRUPTED, USAGE, Failure
+from hirank.cli.reporter import Told
 
 if TYPE_CHECKING:
     from hirank.study.config import Experiment

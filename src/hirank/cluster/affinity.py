@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse.csgraph import connected_components
 from sklearn.cluster import spectral_clustering
 
-from hirank.kernels import Array
+from hirank._typing import Array, IntArray
 
 RESTARTS = 20
 """Starts of k-means, as in the authors' code."""
@@ -55,7 +54,7 @@ def affinity_matrix(coefficients: Array, keep: float = 0.7) -> Array:
 
 def cut(
     affinity: Array, points: Array, n_clusters: int, random_state: np.random.RandomState
-) -> NDArray[np.intp]:
+) -> IntArray:
     """Labels of n samples by normalized spectral clustering.
 
     A graph in several pieces has no unique embedding if there are more pieces than clusters.

@@ -18,9 +18,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from hirank.kernels import Array
+from hirank._typing import Array, IntArray
 
 BLOCK = 128
 """Samples solved together: enough for efficient products, few enough for the cache."""
@@ -38,7 +37,7 @@ class Codes:
 
     coefficients: Array  # n x n, row i for sample i, zero diagonal
     outliers: Array  # n x d, the part explained by wrong entries; zero without that term
-    n_iter: NDArray[np.intp]  # n, Newton steps
+    n_iter: IntArray  # n, Newton steps
     violation: Array  # n, how far from optimal: distance to the subgradient of |c|_1
 
 
@@ -144,8 +143,8 @@ def sparse_self_expression(
 
 
 def _solve(
-    atoms: _Atoms, rows: NDArray[np.intp], affine: bool, tol: float, max_iter: int
-) -> tuple[Array, NDArray[np.intp], Array]:
+    atoms: _Atoms, rows: IntArray, affine: bool, tol: float, max_iter: int
+) -> tuple[Array, IntArray, Array]:
     """Codes of some samples, b x N, their Newton steps and violations."""
     found = np.zeros((len(rows), len(atoms.B)))
     n_iter, violation = np.zeros(len(rows), np.intp), np.full(len(rows), np.inf)
@@ -174,7 +173,7 @@ class _ProximalStep:
     """
 
     def __init__(
-        self, atoms: _Atoms, rows: NDArray[np.intp], before: Array, dual: Array, length: float
+        self, atoms: _Atoms, rows: IntArray, before: Array, dual: Array, length: float
     ) -> None:
         self.atoms, self.rows, self.before, self.length = atoms, rows, before, length
         self.targets = atoms.B[rows]
@@ -182,7 +181,7 @@ class _ProximalStep:
         start = self._evaluate(np.arange(len(rows)), dual)
         self.values, self.codes, self.gradients = start
 
-    def minimize(self, tol: float, most: NDArray[np.intp]) -> NDArray[np.intp]:
+    def minimize(self, tol: float, most: IntArray) -> IntArray:
         """Newton steps until gradients are small, `most` for each sample; returns how many."""
         taken = np.zeros(len(self.rows), np.intp)
         left = np.arange(len(self.rows))
@@ -198,7 +197,7 @@ class _ProximalStep:
             taken[left] += 1
             left = self._search(left, self._directions(left))
 
-    def _evaluate(self, which: NDArray[np.intp], dual: Array) -> tuple[Array, Array, Array]:
+    def _evaluate(self, which: IntArray, dual: Array) -> tuple[Array, Array, Array]:
         """Objective, b, codes, b x N, and gradient, b x D."""
         targets = self.targets[which]
         codes = dual @ self.atoms.B.T
@@ -210,7 +209,7 @@ class _ProximalStep:
         values += np.einsum("bn,bn->b", codes, codes) / (2 * self.length)
         return values, codes, dual * self.atoms.ridge - targets + codes @ self.atoms.B
 
-    def _directions(self, which: NDArray[np.intp]) -> Array:
+    def _directions(self, which: IntArray) -> Array:
         hessians = np.empty((len(which), *2 * self.atoms.ridge.shape))
         for hessian, codes in zip(hessians, self.codes[which], strict=True):
             used = self.atoms.B[np.flatnonzero(codes)]
@@ -221,7 +220,7 @@ class _ProximalStep:
         diagonal += self.atoms.ridge + 1e-15 * (1 + diagonal.max(axis=1, keepdims=True))
         return -np.linalg.solve(hessians, self.gradients[which, :, None])[:, :, 0]
 
-    def _search(self, which: NDArray[np.intp], p: Array) -> NDArray[np.intp]:
+    def _search(self, which: IntArray, p: Array) -> IntArray:
         """Halve steps until the objective falls enough; returns those for which it did.
 
         Where it is flat up to rounding, its slope tells instead (Hager and Zhang 2005).
@@ -245,9 +244,7 @@ class _ProximalStep:
         return np.delete(which, todo)
 
 
-def _violation(
-    atoms: _Atoms, rows: NDArray[np.intp], codes: Array, dual: Array, affine: bool
-) -> Array:
+def _violation(atoms: _Atoms, rows: IntArray, codes: Array, dual: Array, affine: bool) -> Array:
     """Distance of b codes from optimal, in units of the penalty; and of their sums from 1."""
     errors = atoms.B[rows] - codes @ atoms.B
     fitted = errors / np.where(atoms.ridge > 0, atoms.ridge, 1)

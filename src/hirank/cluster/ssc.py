@@ -13,11 +13,11 @@ from sklearn.base import BaseEstimator, ClusterMixin, clone
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import validate_data
 
+from hirank._typing import Array
 from hirank.cluster.affinity import affinity_matrix, cut
 from hirank.cluster.self_expression import Codes, penalty_scale, sparse_self_expression
 from hirank.estimators.kfmc import KFMC
-from hirank.estimators.parameters import check_count, check_flag, check_number
-from hirank.kernels import Array
+from hirank.estimators.validation import check_count, check_flag, check_number
 
 
 @dataclass(eq=False, repr=False)

@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import NamedTuple, NoReturn
 
 import numpy as np
-from numpy.typing import NDArray
+
+from hirank._typing import Array
 
 CHANNELS = {"tx", "ty", "tz", "rx", "ry", "rz", "l"}
 Skeleton = dict[str, tuple[str, ...]]
@@ -17,7 +18,7 @@ Skeleton = dict[str, tuple[str, ...]]
 class Motion(NamedTuple):
     """A table of frames, and what its features are."""
 
-    X: NDArray[np.float64]  # frames x features
+    X: Array  # frames x features
     names: list[str]  # bone and channel, such as "root_0" or "root_tx"
 
 

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hirank._typing import Array, IntArray
 from hirank.datasets.checks import check_count
 from hirank.datasets.files import find_file, read_mat
 
@@ -20,8 +20,8 @@ HOW = (
 class Trajectories(NamedTuple):
     """Points (n) with two coordinates in each frame, and the object that each is on."""
 
-    X: NDArray[np.float64]  # n x (2 * frames)
-    labels: NDArray[np.intp]  # n
+    X: Array  # n x (2 * frames)
+    labels: IntArray  # n
 
 
 def load_hopkins(name: str | Path, *, frames: int = 6) -> Trajectories:

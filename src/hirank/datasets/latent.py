@@ -6,9 +6,8 @@ from itertools import combinations_with_replacement
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from hirank._typing import Array
 
 
 class Monomials(NamedTuple):

@@ -7,14 +7,15 @@ both leave.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.optimize import brentq
 from scipy.special import expit, logit
 
+from hirank._typing import Array, BoolArray
 from hirank.datasets.checks import check_count, check_number, check_rate, check_shape
 from hirank.datasets.tables import as_table, moments
 
-Observed = NDArray[np.bool_]
+Observed = BoolArray
 Seed = int | np.random.Generator | None
 
 
@@ -248,9 +249,7 @@ def missing_blocks(
     return _given_back(observed, rng) if keep_one else observed
 
 
-def _probabilities(
-    X: NDArray[np.float64], known: Observed, rate: float, strength: float
-) -> NDArray[np.float64]:
+def _probabilities(X: Array, known: Observed, rate: float, strength: float) -> Array:
     """Probability of each entry to go missing; their mean over the known entries is `rate`."""
     if rate == 0 or not known.any():
         return np.zeros(X.shape)

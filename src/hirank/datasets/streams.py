@@ -15,8 +15,9 @@ from typing import Literal, overload
 
 import numpy as np
 
+from hirank._typing import Array
 from hirank.datasets.checks import check_count, check_number
-from hirank.datasets.latent import Array, Features, Monomials, Waves
+from hirank.datasets.latent import Features, Monomials, Waves
 from hirank.datasets.synthetic import Labels, Seed
 
 Change = tuple[int, int]

@@ -5,13 +5,14 @@ from __future__ import annotations
 from typing import Literal, overload
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from hirank._typing import Array, IntArray
 from hirank.datasets.checks import check_count, check_number
-from hirank.datasets.latent import Array, Features, Monomials, Waves
+from hirank.datasets.latent import Features, Monomials, Waves
 from hirank.datasets.tables import as_table, moments
 
-Labels = NDArray[np.intp]
+Labels = IntArray
 Seed = int | np.random.Generator | None
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from hirank.datasets.latent import Array
+from hirank._typing import Array
 
 
 def as_table(X: ArrayLike) -> Array:

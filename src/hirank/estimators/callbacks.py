@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
-from hirank.solvers.record import News, Progress
+from hirank.optim.trace import News, Progress
 
 __all__ = [
     "CallbackSupportMixin",
@@ -20,7 +20,7 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
-    from hirank.solvers.record import Callback
+    from hirank.optim.trace import Callback
 
 try:  # scikit-learn 1.9 and later
     from sklearn.callback import CallbackSupportMixin, with_callbacks

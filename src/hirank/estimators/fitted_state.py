@@ -8,23 +8,23 @@ from typing import Any
 import numpy as np
 from sklearn.impute import MissingIndicator
 
-from hirank.choice.blend import Blend
-from hirank.choice.candidates import Tried
-from hirank.choice.chosen import Chosen, HeldOut
-from hirank.choice.confidence import Confidence
-from hirank.estimators.automatic import table_of
-from hirank.estimators.features import position
-from hirank.estimators.parameters import kernel_of
-from hirank.estimators.trust import held_out_of
-from hirank.model.bounds import Bounds
-from hirank.model.scaling import Scaling
-from hirank.solvers.fitted import Dictionary
-from hirank.solvers.intervals import Calibration
-from hirank.solvers.mixture import Mixture
-from hirank.solvers.ordered import Drift
-from hirank.solvers.record import TRACE
-from hirank.storage.checks import width
-from hirank.storage.records import from_state, to_state
+from hirank.core.bounds import Bounds
+from hirank.core.scaling import Scaling
+from hirank.estimators.column_constraints import position
+from hirank.estimators.search_plan import table_of
+from hirank.estimators.uncertainty import held_out_of
+from hirank.estimators.validation import kernel_of
+from hirank.models.calibration import Calibration
+from hirank.models.mixture import Mixture
+from hirank.models.row_models import Dictionary
+from hirank.models.stacking import Blend
+from hirank.models.temporal_smoother import Drift
+from hirank.optim.trace import TRACE
+from hirank.persistence.checks import width
+from hirank.persistence.records import from_state, to_state
+from hirank.selection.candidates import Tried
+from hirank.selection.results import Chosen, HeldOut
+from hirank.selection.uncertainty import Confidence
 
 NUMBERS: dict[str, type[Any]] = {"objective": float, "n_iter": int, "seconds": float, "thin": int}
 """Single numbers of a fit."""

@@ -7,17 +7,16 @@ from time import perf_counter
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted
 
-from hirank.choice.confidence import Confidence
-from hirank.choice.folds import FEWEST
-from hirank.choice.in_time import InTime
-from hirank.choice.whole import choose
-from hirank.estimators.automatic import Learned, is_automatic, plan_of
+from hirank._typing import Array, BoolArray, PathLike
+from hirank.core.bounds import Bounds, clipped
+from hirank.core.scaling import Scaling
+from hirank.core.threads import Workers
+from hirank.estimators.base import Imputer
 from hirank.estimators.callbacks import teller
-from hirank.estimators.features import (
+from hirank.estimators.column_constraints import (
     bounds_of,
     check_whole,
     rounded,
@@ -25,8 +24,11 @@ from hirank.estimators.features import (
     warn_violations,
     whole_features,
 )
-from hirank.estimators.imputer import Imputer
-from hirank.estimators.parameters import (
+from hirank.estimators.saving import save
+from hirank.estimators.search_plan import Learned, is_automatic, plan_of
+from hirank.estimators.summary import THIN, Summary, summarize
+from hirank.estimators.uncertainty import draws_of, held_out_of, interval_of
+from hirank.estimators.validation import (
     check_parameters,
     components_of,
     generator,
@@ -34,21 +36,19 @@ from hirank.estimators.parameters import (
     kernel_of,
     stages_of,
 )
-from hirank.estimators.saving import PathLike, save
-from hirank.estimators.summary import THIN, Summary, summarize
-from hirank.estimators.trust import draws_of, held_out_of, interval_of
-from hirank.kernels import Array, Kernel
-from hirank.model.bounds import Bounds, clipped
-from hirank.model.scaling import Scaling
-from hirank.model.workers import Workers
-from hirank.solvers.features import complete_features
-from hirank.solvers.fitted import Dictionary, RowModel
-from hirank.solvers.gaps import too_long
-from hirank.solvers.loop import Options, nothing_to_learn
-from hirank.solvers.ordered import Drift
-from hirank.solvers.path import resettle
-from hirank.solvers.record import Callback, Recorder
-from hirank.solvers.table import Task, complete_table, complete_table_as_paper
+from hirank.kernels import Kernel
+from hirank.models.fit_dictionary import Task, complete_table, complete_table_as_paper
+from hirank.models.gaps import too_long
+from hirank.models.new_features import complete_features
+from hirank.models.row_models import Dictionary, RowModel
+from hirank.models.temporal_smoother import Drift
+from hirank.optim.loop import Options, nothing_to_learn
+from hirank.optim.path import resettle
+from hirank.optim.trace import Callback, Recorder
+from hirank.selection.folds import FEWEST
+from hirank.selection.temporal import InTime
+from hirank.selection.uncertainty import Confidence
+from hirank.selection.whole_table import choose
 
 
 @dataclass(eq=False, repr=False)
@@ -424,7 +424,7 @@ class KFMC(Imputer):
         # Of the many stages of a search, candidates are told of instead.
         return self.verbose - 1 if self.verbose and is_automatic(self) else self.verbose
 
-    def _prepare(self, table: Array, observed: NDArray[np.bool_], used: NDArray[np.bool_]) -> None:
+    def _prepare(self, table: Array, observed: BoolArray, used: BoolArray) -> None:
         self._began = perf_counter()
         names = getattr(self, "feature_names_in_", None)
         limits = bounds_of(self.bounds, names, table.shape[1])
@@ -443,9 +443,7 @@ class KFMC(Imputer):
         self._drift: Drift | None = None
         self._confidence: Confidence | None = None
 
-    def _learn(
-        self, X: Array, observed: NDArray[np.bool_], callback: Callback
-    ) -> tuple[Learned, RowModel]:
+    def _learn(self, X: Array, observed: BoolArray, callback: Callback) -> tuple[Learned, RowModel]:
         options = Options(self.alpha, self.max_iter, self.tol, callback, self.max_time)
         rng = generator(self.random_state)
         enough = self.mix or self.order is not None or observed.sum() >= FEWEST
@@ -465,7 +463,7 @@ class KFMC(Imputer):
         return Learned.plain(result, rows), rows
 
     def _choose(
-        self, X: Array, observed: NDArray[np.bool_], options: Options, rng: np.random.Generator
+        self, X: Array, observed: BoolArray, options: Options, rng: np.random.Generator
     ) -> tuple[Learned, RowModel]:
         """Let hidden entries decide what fills the table, n x v."""
         tell = teller(type(self).__name__, self.verbose)
@@ -494,10 +492,10 @@ class KFMC(Imputer):
     def _finish(
         self,
         scaled: Array,
-        known: NDArray[np.bool_],
-        blank: NDArray[np.bool_],
+        known: BoolArray,
+        blank: BoolArray,
         table: Array,
-        observed: NDArray[np.bool_],
+        observed: BoolArray,
     ) -> Array:
         kept = self.has_values_
         if self._drift is None:
@@ -511,15 +509,15 @@ class KFMC(Imputer):
             filled = self._scaling.backward(clipped(self._scaled_limits, scaled, known))
         return rounded(filled, self._whole[kept], self._limits)
 
-    def _fit(self, X: Any) -> tuple[Array, NDArray[np.bool_], Array]:
+    def _fit(self, X: Any) -> tuple[Array, BoolArray, Array]:
         table, observed, filled = super()._fit(X)
         return table, observed, self._with_gaps(table, observed, filled)
 
-    def _complete(self, table: Array, observed: NDArray[np.bool_]) -> Array:
+    def _complete(self, table: Array, observed: BoolArray) -> Array:
         times_of(self.order, table, observed, getattr(self, "feature_names_in_", None))  # may warn
         return self._with_gaps(table, observed, super()._complete(table, observed))
 
-    def _with_gaps(self, table: Array, observed: NDArray[np.bool_], filled: Array) -> Array:
+    def _with_gaps(self, table: Array, observed: BoolArray, filled: Array) -> Array:
         """Kept features, n x k, with NaN in gaps that are too long to fill."""
         if self.max_gap is None:
             return filled

@@ -15,17 +15,18 @@ from sklearn.utils import check_random_state
 from sklearn.utils._set_output import _wrap_data_with_container
 from sklearn.utils.validation import _check_feature_names_in, validate_data
 
+from hirank._typing import Array, PathLike
 from hirank.estimators.callbacks import CallbackSupportMixin, SklearnBridge, with_callbacks
-from hirank.estimators.online_parameters import check_online, plan_of
-from hirank.estimators.parameters import components_of, is_missing
-from hirank.estimators.saving import PathLike, save
-from hirank.estimators.stream_view import Stream, StreamView
-from hirank.kernels import Array, Kernel
-from hirank.solvers.fitted import warn_blank
-from hirank.solvers.record import Progress
-from hirank.streams.paper import SampleStream
-from hirank.streams.plan import Plan
-from hirank.streams.window import WindowStream
+from hirank.estimators.online_base import Stream, StreamView
+from hirank.estimators.online_validation import check_online, plan_of
+from hirank.estimators.saving import save
+from hirank.estimators.validation import components_of, is_missing
+from hirank.kernels import Kernel
+from hirank.models.row_models import warn_blank
+from hirank.online.algorithm2 import SampleStream
+from hirank.online.config import Plan
+from hirank.online.window import WindowStream
+from hirank.optim.trace import Progress
 from hirank.warn import warn_user
 
 COLUMNS = ("n_features_in_", "feature_names_in_")
@@ -328,7 +329,7 @@ class OnlineKFMC(CallbackSupportMixin, OneToOneFeatureMixin, TransformerMixin, S
         kind = WindowStream if self.mode == "window" else SampleStream
         return kind.empty(width, seed)
 
-    def _next(self, X: Any) -> tuple[Array, NDArray[np.float64], dict[str, Any]]:
+    def _next(self, X: Any) -> tuple[Array, Array, dict[str, Any]]:
         check_online(self)
         stream: Stream | None = getattr(self, "_stream", None)
         if stream is not None and isinstance(stream, WindowStream) != (self.mode == "window"):
@@ -338,7 +339,7 @@ class OnlineKFMC(CallbackSupportMixin, OneToOneFeatureMixin, TransformerMixin, S
             )
         return self._checked(X, reset=stream is None)
 
-    def _checked(self, X: Any, *, reset: bool) -> tuple[Array, NDArray[np.float64], dict[str, Any]]:
+    def _checked(self, X: Any, *, reset: bool) -> tuple[Array, Array, dict[str, Any]]:
         """The table as floats of its own, and in double precision with NaN where missing.
 
         Also what its columns are. A stream that is reset gets to know that with its rows, not
@@ -361,9 +362,7 @@ class OnlineKFMC(CallbackSupportMixin, OneToOneFeatureMixin, TransformerMixin, S
         rest = {k: v for k, v in vars(self).items() if k not in COLUMNS}
         self.__dict__ = {**rest, **columns, "_stream": stream}
 
-    def _advance(
-        self, rows: NDArray[np.float64], columns: dict[str, Any], *, answer: bool
-    ) -> NDArray[np.float64]:
+    def _advance(self, rows: Array, columns: dict[str, Any], *, answer: bool) -> Array:
         """Let the stream go on by rows, n x m; returns them completed if asked for."""
         stream: Stream | None = getattr(self, "_stream", None)
         stream = self._empty(rows.shape[1]) if stream is None else stream
@@ -405,7 +404,7 @@ class OnlineKFMC(CallbackSupportMixin, OneToOneFeatureMixin, TransformerMixin, S
         self._settle(stream, columns)
         return filled
 
-    def _fit(self, X: Any) -> tuple[Array, NDArray[np.float64], NDArray[np.float64] | None]:
+    def _fit(self, X: Any) -> tuple[Array, Array, Array | None]:
         check_online(self)
         table, rows, columns = self._checked(X, reset=True)
         known = ~np.isnan(rows).all(axis=1)
@@ -435,8 +434,8 @@ class OnlineKFMC(CallbackSupportMixin, OneToOneFeatureMixin, TransformerMixin, S
         return table, rows, None
 
     def _over_table(
-        self, stream: SampleStream, rows: NDArray[np.float64], plan: Plan, source: Any
-    ) -> tuple[SampleStream, NDArray[np.float64]]:
+        self, stream: SampleStream, rows: Array, plan: Plan, source: Any
+    ) -> tuple[SampleStream, Array]:
         """The stream after all passes over rows, n x m, and the rows completed."""
         bridge = SklearnBridge(self, source, plan.passes)
 
@@ -450,7 +449,7 @@ class OnlineKFMC(CallbackSupportMixin, OneToOneFeatureMixin, TransformerMixin, S
         return result
 
     def _fed(
-        self, stream: WindowStream, rows: NDArray[np.float64], plan: Plan, bridge: SklearnBridge
+        self, stream: WindowStream, rows: Array, plan: Plan, bridge: SklearnBridge
     ) -> tuple[WindowStream, bool]:
         """The stream after all rows, n x m, also those that do not fill a batch.
 
@@ -476,7 +475,7 @@ class OnlineKFMC(CallbackSupportMixin, OneToOneFeatureMixin, TransformerMixin, S
                 f"recent error {stream.scores.recent:.3g}\n"
             )
 
-    def _complete(self, rows: NDArray[np.float64]) -> NDArray[np.float64]:
+    def _complete(self, rows: Array) -> Array:
         """Fill rows, n x m; a warning if some have nothing to go by."""
         model = self._stream.model
         assert model is not None
@@ -485,15 +484,13 @@ class OnlineKFMC(CallbackSupportMixin, OneToOneFeatureMixin, TransformerMixin, S
             warn_blank(~told)
         return model.complete(rows)
 
-    def _with_means(self, filled: NDArray[np.float64], stream: Stream) -> NDArray[np.float64]:
+    def _with_means(self, filled: Array, stream: Stream) -> Array:
         """Means where nothing better is known; 0 for features without any value."""
         if not np.isnan(filled).any():
             return filled
         return np.where(np.isnan(filled), stream.means(), filled)
 
-    def _output(
-        self, table: Array, rows: NDArray[np.float64], filled: NDArray[np.float64]
-    ) -> Array:
+    def _output(self, table: Array, rows: Array, filled: Array) -> Array:
         """Put completed rows in the shape and precision that the user expects."""
         missing = np.isnan(rows)
         out = np.where(missing, filled.astype(table.dtype), table)

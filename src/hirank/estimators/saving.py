@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import os
 import platform
 import warnings
 from collections.abc import Mapping
 from importlib.metadata import version
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy
@@ -16,18 +15,17 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from hirank._typing import Array, PathLike
 from hirank.estimators.fitted_state import kfmc_of, state_of
-from hirank.estimators.online_parameters import check_online
-from hirank.estimators.parameters import check_count, check_flag
-from hirank.kernels import Array
-from hirank.storage.container import AGAIN, ModelFileError, read, write
-from hirank.storage.encoding import said, to_json
+from hirank.estimators.online_validation import check_online
+from hirank.estimators.validation import check_count, check_flag
+from hirank.persistence.container import AGAIN, ModelFileError, read, write
+from hirank.persistence.encoding import said, to_json
 
 if TYPE_CHECKING:
     from hirank.estimators.kfmc import KFMC
     from hirank.estimators.online import OnlineKFMC
 
-PathLike: TypeAlias = str | os.PathLike[str]
 OUTPUTS = (None, "default", "pandas", "polars")
 """What ``set_output`` may have been told."""
 
@@ -90,7 +88,7 @@ def load(path: PathLike) -> KFMC | OnlineKFMC:
     ------
     ModelFileError
         If the file is no model, is damaged or was cut off, or is from a later version. It is a
-        ValueError; ``hirank.storage.container`` has it.
+        ValueError; ``hirank.persistence.container`` has it.
     OSError
         If the file is not there or can't be read.
 

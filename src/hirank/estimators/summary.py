@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from hirank.choice.chosen import Chosen, HeldOut
+from hirank._typing import Array
+from hirank.selection.results import Chosen, HeldOut
 
 FEWEST = 5
 """Hidden entries of a feature below which its error would be chance."""
@@ -136,16 +136,16 @@ def _verdict(error: float, squared: float, absolute: float) -> str:
     return f"Curved models pay: the best linear method has {shown:.2f} times the {kind}."
 
 
-def _means(model: Any) -> NDArray[np.float64]:
+def _means(model: Any) -> Array:
     """What column means are in the units that entries are judged in, v."""
     return np.asarray(model._scaling.forward(model._scaling.mean[None])[0])
 
 
-def _mean(x: NDArray[np.float64]) -> float:
+def _mean(x: Array) -> float:
     return float(np.mean(np.abs(x)))
 
 
-def _rms(x: NDArray[np.float64]) -> float:
+def _rms(x: Array) -> float:
     return float(np.sqrt(np.mean(x**2)))
 
 

@@ -1,7 +1,7 @@
 """Kernels: a formula and its derivatives, one file each."""
 
-from hirank.kernels.base import Array, BoundKernel, Kernel
+from hirank.kernels.base import BoundKernel, Kernel
 from hirank.kernels.poly import Poly
 from hirank.kernels.rbf import RBF, mean_distance
 
-__all__ = ["RBF", "Array", "BoundKernel", "Kernel", "Poly", "mean_distance"]
+__all__ = ["RBF", "BoundKernel", "Kernel", "Poly", "mean_distance"]

@@ -11,11 +11,10 @@ block of a stack goes through the same products as if it were alone.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any, ClassVar, TypeAlias
+from typing import ClassVar
 
-from numpy.typing import NDArray
+from hirank._typing import Array
 
-Array: TypeAlias = NDArray[Any]
 """An array of float64 or float32; what is computed from it has the same dtype."""
 
 

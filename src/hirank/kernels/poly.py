@@ -7,7 +7,8 @@ from numbers import Integral
 
 import numpy as np
 
-from hirank.kernels.base import Array, BoundKernel, Kernel
+from hirank._typing import Array
+from hirank.kernels.base import BoundKernel, Kernel
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from hirank.kernels.base import Array, BoundKernel, Kernel
+from hirank._typing import Array
+from hirank.kernels.base import BoundKernel, Kernel
 
 SAMPLE_ROWS = 500
 """Rows on which the mean distance is measured when there are more of them."""

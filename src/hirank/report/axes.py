@@ -8,7 +8,7 @@ from html import escape
 import numpy as np
 from numpy.typing import ArrayLike
 
-from hirank.report.filled import Floats
+from hirank._typing import Array
 from hirank.report.words import number
 
 MARKS = 5
@@ -41,7 +41,7 @@ class Scale:
         margin = 0.04 * (high - low) or 0.04 * abs(high) or 0.5
         return cls(low if bend else low - margin, high + margin, bend=bend)
 
-    def __call__(self, values: ArrayLike) -> Floats:
+    def __call__(self, values: ArrayLike) -> Array:
         x = np.asarray(values, np.float64)
         if self.log:
             low, high = np.log10([self.low, self.high])
@@ -49,7 +49,7 @@ class Scale:
         low, high = self._bent(self.low), self._bent(self.high)
         return (self._bent(x) - low) / (high - low)
 
-    def _bent(self, x: ArrayLike) -> Floats:
+    def _bent(self, x: ArrayLike) -> Array:
         x = np.asarray(x, np.float64)
         return np.sign(x) * np.log10(1 + np.abs(x) / self.bend) if self.bend else x
 
@@ -98,11 +98,11 @@ class Axes:
     top: int = 12
     right: int = 12
 
-    def across(self, values: ArrayLike) -> Floats:
+    def across(self, values: ArrayLike) -> Array:
         """From values to places along x."""
         return self.left + self.x(values) * (self.width - self.left - self.right)
 
-    def up(self, values: ArrayLike) -> Floats:
+    def up(self, values: ArrayLike) -> Array:
         """From values to places along y."""
         return self.height - self.bottom - self.y(values) * (self.height - self.top - self.bottom)
 

@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hirank.estimators.evidence import Covered, covered, missing_rates, spread_out, stages_of
+from hirank._typing import Array
+from hirank.estimators.plot_data import Covered, covered, missing_rates, spread_out, stages_of
 from hirank.estimators.summary import THIN
-from hirank.report.filled import Filled, Floats
+from hirank.report.filled import Filled
 from hirank.report.words import number, percent
 
 MOST_BLOCKS = (200, 100)
@@ -92,11 +93,11 @@ class Facts:
     n_filled: int
     summary: dict[str, Any]
     features: list[Feature]
-    blocks: Floats  # shares of missing entries
+    blocks: Array  # shares of missing entries
     row_labels: tuple[str, str]  # the first and the last
     candidates: list[Candidate]
-    points: dict[int, Floats]  # of each column, 2 x h: truth and fill
-    overall: Floats  # 2 x h: the same of all, in standard deviations from the column mean
+    points: dict[int, Array]  # of each column, 2 x h: truth and fill
+    overall: Array  # 2 x h: the same of all, in standard deviations from the column mean
     stages: list[NDArray[np.void]]
     level: float  # of the intervals
     covered: Covered | None
@@ -178,7 +179,7 @@ def _remark(table: Filled, j: int, judged: bool, row: dict[str, Any]) -> str:
     return f"{percent(share)} missing: many fills from few values" if share > MOSTLY else ""
 
 
-def _mean_widths(table: Filled) -> Floats:
+def _mean_widths(table: Filled) -> Array:
     """Mean width of the intervals of each column, m, in its standard deviations."""
     m, widths = len(table.names), table.widths
     if widths is None:
@@ -217,7 +218,7 @@ def _count(name: str, count: float) -> list[str]:
     return [f"{int(count)} {COUNTED[name]}"] if name in COUNTED and count else []
 
 
-def _points(held_out: dict[str, NDArray[Any]]) -> dict[int, Floats]:
+def _points(held_out: dict[str, NDArray[Any]]) -> dict[int, Array]:
     """Hidden entries to draw, of each column, 2 x h."""
     if not held_out:
         return {}
@@ -231,7 +232,7 @@ def _points(held_out: dict[str, NDArray[Any]]) -> dict[int, Floats]:
     return points
 
 
-def _overall(held_out: dict[str, NDArray[Any]], table: Filled) -> Floats:
+def _overall(held_out: dict[str, NDArray[Any]], table: Filled) -> Array:
     """Hidden entries of all columns to draw, 2 x h."""
     if not held_out:
         return np.empty((2, 0))
@@ -268,7 +269,7 @@ def _doubts(table: Filled) -> Doubts:
     )
 
 
-def _largest(table: Filled, size: Floats) -> list[Cell]:
+def _largest(table: Filled, size: Array) -> list[Cell]:
     """The filled cells where `size`, f, is largest; NaN and -inf do not count."""
     there = np.flatnonzero(~np.isnan(size) & ~np.isneginf(size))
     if not len(there):

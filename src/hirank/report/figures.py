@@ -8,10 +8,10 @@ from html import escape
 import numpy as np
 from numpy.typing import NDArray
 
-from hirank.estimators.evidence import bend_of
+from hirank._typing import Array, BoolArray
+from hirank.estimators.plot_data import bend_of
 from hirank.report.axes import Axes, Scale
 from hirank.report.facts import Candidate
-from hirank.report.filled import Floats
 from hirank.report.words import number, percent
 
 LEVELS = (0.0, 0.2, 0.4, 0.6, 0.8, 0.9999)
@@ -65,7 +65,7 @@ def short(name: str, letters: int = LONG) -> str:
     return name if len(name) <= letters else name[: letters - 1] + "\N{HORIZONTAL ELLIPSIS}"
 
 
-def pattern(blocks: Floats, names: Sequence[str], labels: tuple[str, str]) -> str:
+def pattern(blocks: Array, names: Sequence[str], labels: tuple[str, str]) -> str:
     """Which parts of a table are missing: blocks, R x C, each the darker the more is."""
     R, C = blocks.shape
     named = len(names) <= NAMED
@@ -108,7 +108,7 @@ def pattern(blocks: Floats, names: Sequence[str], labels: tuple[str, str]) -> st
     )
 
 
-def _runs(there: NDArray[np.bool_]) -> str:
+def _runs(there: BoolArray) -> str:
     """The path around all true blocks, R x C, neighbors in a row joined."""
     wall = np.zeros((len(there), 1), np.int8)
     steps = np.diff(np.hstack([wall, there.astype(np.int8), wall]), axis=1)
@@ -134,7 +134,7 @@ def legend_of_levels(*, cells: bool) -> str:
     return f'<ul class="legend" aria-label="Share of cells missing">{items}</ul>'
 
 
-def scatter(points: Floats, x_label: str, y_label: str, label: str) -> str:
+def scatter(points: Array, x_label: str, y_label: str, label: str) -> str:
     """Predicted against true values, 2 x h, and the line where both are the same."""
     points = points[:, np.isfinite(points).all(axis=0)]
     scale = Scale.around(points)

@@ -8,14 +8,12 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted
 
-from hirank.estimators.evidence import all_columns, column_names
-from hirank.estimators.parameters import is_missing
-
-Floats = NDArray[np.float64]
+from hirank._typing import Array, BoolArray, IntArray
+from hirank.estimators.plot_data import all_columns, column_names
+from hirank.estimators.validation import is_missing
 
 
 @dataclass(frozen=True)
@@ -23,26 +21,26 @@ class Filled:
     """A table, n x m, before and after."""
 
     names: list[str]  # m
-    observed: NDArray[np.bool_]
-    values: Floats  # observed ones and fills; NaN where nothing was filled
-    lower: Floats | None  # ends of intervals
-    upper: Floats | None
+    observed: BoolArray
+    values: Array  # observed ones and fills; NaN where nothing was filled
+    lower: Array | None  # ends of intervals
+    upper: Array | None
     rows: Sequence[Any] | None  # n labels; numbers from 0 if None
 
     @cached_property
-    def fills(self) -> NDArray[np.bool_]:
+    def fills(self) -> BoolArray:
         """Which entries were filled."""
         return ~self.observed & ~np.isnan(self.values)
 
     @cached_property
-    def mean(self) -> Floats:
+    def mean(self) -> Array:
         """Means of the observed entries of each column, m; 0 without any."""
         count = np.maximum(self.observed.sum(axis=0), 1)
-        mean: Floats = (np.where(self.observed, self.values, 0) / count).sum(axis=0)
+        mean: Array = (np.where(self.observed, self.values, 0) / count).sum(axis=0)
         return mean
 
     @cached_property
-    def deviation(self) -> Floats:
+    def deviation(self) -> Array:
         """Standard deviations of the observed entries of each column, m; 0 without any."""
         count = np.maximum(self.observed.sum(axis=0), 1)
         size = np.abs(np.where(self.observed, self.values, 0)).max(axis=0)
@@ -52,7 +50,7 @@ class Filled:
         return np.where(spread > 10 * np.finfo(float).eps, spread, 0) * unit
 
     @cached_property
-    def range(self) -> tuple[Floats, Floats]:
+    def range(self) -> tuple[Array, Array]:
         """Least and largest observed entry of each column, m each; NaN without any."""
         low = np.where(self.observed, self.values, np.inf).min(axis=0)
         high = np.where(self.observed, self.values, -np.inf).max(axis=0)
@@ -60,19 +58,19 @@ class Filled:
         return np.where(none, np.nan, low), np.where(none, np.nan, high)
 
     @cached_property
-    def places(self) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    def places(self) -> tuple[IntArray, IntArray]:
         """Rows and columns of the entries that were filled, f each."""
         rows, columns = np.nonzero(self.fills)
         return rows, columns
 
     @cached_property
-    def widths(self) -> Floats | None:
+    def widths(self) -> Array | None:
         """Widths of the intervals of filled entries, f, in standard deviations; NaN without."""
         if self.lower is None or self.upper is None:
             return None
         return self.in_deviations(self.upper[self.places] - self.lower[self.places])
 
-    def in_deviations(self, sizes: Floats) -> Floats:
+    def in_deviations(self, sizes: Array) -> Array:
         """Sizes of filled entries, f, in standard deviations of their columns; NaN if constant."""
         unit = np.where(self.deviation > 0, self.deviation, np.nan)
         return sizes / unit[self.places[1]]
@@ -114,11 +112,11 @@ def filled_table(
     )
 
 
-def _floats(values: Any) -> Floats:
+def _floats(values: Any) -> Array:
     return check_array(values, dtype=np.float64, ensure_all_finite="allow-nan")
 
 
-def _like(name: str, values: Any, table: Floats, has_values: NDArray[np.bool_]) -> Floats:
+def _like(name: str, values: Any, table: Array, has_values: BoolArray) -> Array:
     found = all_columns(_floats(values), has_values)
     if found.shape != table.shape:
         raise ValueError(

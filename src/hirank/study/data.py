@@ -7,8 +7,8 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hirank._typing import Array, BoolArray, IntArray
 from hirank.datasets import (
     load_hopkins,
     load_mocap,
@@ -18,7 +18,6 @@ from hirank.datasets import (
     twisted_cubic,
     uniform_missing,
 )
-from hirank.kernels import Array
 
 
 class NoData(Exception):
@@ -29,7 +28,7 @@ class Table(NamedTuple):
     """A complete table."""
 
     X: Array  # n x m
-    labels: NDArray[np.intp] | None = None  # n, which group a row belongs to
+    labels: IntArray | None = None  # n, which group a row belongs to
 
 
 SURFACES: dict[str, dict[str, int]] = {
@@ -96,7 +95,7 @@ def table(name: str, seed: int, **options: Any) -> Table:
         raise NoData(str(error)) from error
 
 
-PATTERNS: dict[str, Callable[[Array, float, int], NDArray[np.bool_]]] = {
+PATTERNS: dict[str, Callable[[Array, float, int], BoolArray]] = {
     "none": lambda X, rate, seed: np.ones(X.shape, bool),
     "random": lambda X, rate, seed: uniform_missing(
         X.shape, rate, keep_one=True, random_state=seed
@@ -108,6 +107,6 @@ PATTERNS: dict[str, Callable[[Array, float, int], NDArray[np.bool_]]] = {
 }
 
 
-def holes(X: Array, pattern: str, rate: float, seed: int) -> NDArray[np.bool_]:
+def holes(X: Array, pattern: str, rate: float, seed: int) -> BoolArray:
     """What is observed of a table: bool, n x m, True = known."""
     return PATTERNS[pattern](X, rate, seed + 1000)  # not the seed that drew the table

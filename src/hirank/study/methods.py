@@ -10,8 +10,8 @@ import numpy as np
 from sklearn.impute import SimpleImputer
 
 from hirank import KFMC, OnlineKFMC
+from hirank._typing import Array
 from hirank.baselines import DLSR, GROUSE, LRF, NLMC, NNM, VMC, OnlineLRF, SoftImpute
-from hirank.kernels import Array
 from hirank.study.cells import Method
 from hirank.study.published import Algorithm1, Formula, OutOfSampleKFMC, OutOfSampleLRF
 

@@ -10,15 +10,15 @@ from collections.abc import Iterator
 from dataclasses import KW_ONLY, dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from hirank.kernels import RBF, Array, Kernel, Poly
-from hirank.model.workers import Workers
-from hirank.solvers.loop import S, Solver
-from hirank.solvers.newton import Newton, NewtonState
-from hirank.solvers.path import Setting
-from hirank.solvers.samples import paper_samples
-from hirank.solvers.subspace import Subspace
+from hirank._typing import Array, BoolArray
+from hirank.core.threads import Workers
+from hirank.kernels import RBF, Kernel, Poly
+from hirank.models.low_rank import Subspace
+from hirank.models.out_of_sample import paper_samples
+from hirank.optim.loop import S, Solver
+from hirank.optim.newton import Newton, NewtonState
+from hirank.optim.path import Setting
 
 
 @dataclass
@@ -50,7 +50,7 @@ class Algorithm1(Formula):
 
 
 def algorithm_1(
-    X: Array, observed: NDArray[np.bool_], formula: Algorithm1, rng: np.random.Generator
+    X: Array, observed: BoolArray, formula: Algorithm1, rng: np.random.Generator
 ) -> Iterator[NewtonState]:
     """Where Algorithm 1 stands before and after each iteration, as long as it is finite.
 
@@ -74,7 +74,7 @@ def algorithm_1(
 def walk(
     solver: Solver[S],
     X: Array,
-    observed: NDArray[np.bool_],
+    observed: BoolArray,
     formula: Formula,
     rng: np.random.Generator,
 ) -> Iterator[S]:

@@ -8,10 +8,9 @@ from time import process_time
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hirank import OnlineKFMC
-from hirank.kernels import Array
+from hirank._typing import Array, BoolArray, IntArray
 from hirank.metrics import missing_relative_error, relative_error, standardized_rmse
 from hirank.study.cells import Cell, Measurement
 from hirank.study.data import holes, table
@@ -27,8 +26,8 @@ class Trial(NamedTuple):
     """A complete table and what a method may see of it."""
 
     truth: Array  # n x m
-    observed: NDArray[np.bool_]  # n x m, True = known
-    labels: NDArray[np.intp] | None  # n, which group a row belongs to
+    observed: BoolArray  # n x m, True = known
+    labels: IntArray | None  # n, which group a row belongs to
 
     @property
     def given(self) -> Array:

@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import check_array
 
-from hirank.estimators.parameters import check_missing_values, generator, is_missing
-from hirank.estimators.tables import floats
-from hirank.kernels import Array
-from hirank.model.scaling import Scaling
+from hirank._typing import Array, BoolArray
+from hirank.core.scaling import Scaling
+from hirank.estimators.functional import floats
+from hirank.estimators.validation import check_missing_values, generator, is_missing
 from hirank.theory.advice import Advice
 from hirank.theory.counts import Counts, count
 from hirank.theory.evidence import HeldOut, Trial, try_out
@@ -126,11 +126,11 @@ def advise(
 @dataclass(frozen=True)
 class _Table:
     values: Array  # n x m
-    observed: NDArray[np.bool_]  # n x m
+    observed: BoolArray  # n x m
     names: tuple[Name, ...]  # m
     ignored: tuple[str, ...]
-    nonempty: NDArray[np.bool_]  # m
-    varying: NDArray[np.bool_]  # m
+    nonempty: BoolArray  # m
+    varying: BoolArray  # m
 
     @classmethod
     def read(cls, X: Any, missing_values: float) -> _Table:
@@ -149,17 +149,17 @@ class _Table:
         return cls(values, observed, names, ignored, nonempty, varying)
 
     @property
-    def used(self) -> NDArray[np.bool_]:
+    def used(self) -> BoolArray:
         """What is observed of the features that vary, n x v."""
         return self.observed[:, self.varying]
 
     @property
-    def blank(self) -> NDArray[np.bool_]:
+    def blank(self) -> BoolArray:
         """Samples with nothing observed of them, n (or nothing at all, if no feature varies)."""
         counted = self.used if self.varying.any() else self.observed
         return counted.sum(axis=1) == 0
 
-    def named(self, which: NDArray[np.bool_]) -> tuple[Name, ...]:
+    def named(self, which: BoolArray) -> tuple[Name, ...]:
         return tuple(self.names[j] for j in np.flatnonzero(which).tolist())
 
 
@@ -252,9 +252,7 @@ def _estimates(structure: Structure | None, table: _Table) -> dict[str, Any]:
     }
 
 
-def _fewer(
-    names: Iterable[Name], thin: NDArray[np.bool_], numbers: NDArray[np.int_]
-) -> dict[Any, int]:
+def _fewer(names: Iterable[Name], thin: BoolArray, numbers: NDArray[np.int_]) -> dict[Any, int]:
     """Names of those that have some known entries, but too few."""
     rows = zip(names, thin, numbers, strict=True)
     return {name: int(number) for name, is_thin, number in rows if is_thin and number}

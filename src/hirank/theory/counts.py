@@ -5,21 +5,22 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse.csgraph import connected_components
+
+from hirank._typing import BoolArray, IntArray
 
 
 @dataclass(frozen=True)
 class Counts:
     """What can be said from the pattern of holes alone, for n samples and the v features in use."""
 
-    thin_samples: NDArray[np.bool_]  # n
-    thin_features: NDArray[np.bool_]  # v
-    group: NDArray[np.intp]  # v; features in different groups are never known together
+    thin_samples: BoolArray  # n
+    thin_features: BoolArray  # v
+    group: IntArray  # v; features in different groups are never known together
     reachable: float | None  # part of the missing entries; None if nothing is missing
 
 
-def count(observed: NDArray[np.bool_], sample_needs: int, feature_needs: int) -> Counts:
+def count(observed: BoolArray, sample_needs: int, feature_needs: int) -> Counts:
     """Find samples and features with fewer entries than they need, and what is left of n x v.
 
     A sample with d latent variables is d unknowns; each known entry is one equation, so d of them

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from hirank._typing import Array, BoolArray, IntArray
+from hirank.core.scaling import Scaling
 from hirank.estimators.kfmc import KFMC
-from hirank.estimators.parameters import components_of
-from hirank.kernels import Array
-from hirank.model.scaling import Scaling
-from hirank.solvers.alternating import completions
+from hirank.estimators.validation import components_of
+from hirank.models.als import completions
 
 PART = 0.1
 """Part of the observed entries that is hidden in a round."""
@@ -93,7 +93,7 @@ class Trial:
         return _relative(self.difference[thin], self.truth[thin])
 
 
-def hide(observed: NDArray[np.bool_], rng: np.random.Generator) -> tuple[NDArray[np.bool_], bool]:
+def hide(observed: BoolArray, rng: np.random.Generator) -> tuple[BoolArray, bool]:
     """Entries to hide, n x m, and whether they leave samples as they are.
 
     The test should be as hard as the task. So the more entries of a feature are missing, the more
@@ -130,7 +130,7 @@ def hide(observed: NDArray[np.bool_], rng: np.random.Generator) -> tuple[NDArray
     return hidden, bool(len(left)) and float(left.mean()) >= FAIR * usual
 
 
-def try_out(X: Array, observed: NDArray[np.bool_], rng: np.random.Generator) -> Trial | None:
+def try_out(X: Array, observed: BoolArray, rng: np.random.Generator) -> Trial | None:
     """Hide entries of X, n x v, and fill them with a linear method and with KFMC.
 
     Every row of X has an observed entry and every feature varies. None if too few entries can be
@@ -172,7 +172,7 @@ def try_out(X: Array, observed: NDArray[np.bool_], rng: np.random.Generator) -> 
 @dataclass(frozen=True)
 class _Round:
     truth: Array  # h; hidden values, standardized
-    column: NDArray[np.intp]  # h
+    column: IntArray  # h
     left: NDArray[np.int_]  # h; entries that the sample was left with
     linear: Array  # h; fills
     kfmc: Array  # h
@@ -180,9 +180,7 @@ class _Round:
     by_kfmc: Array
 
 
-def _round(
-    X: Array, observed: NDArray[np.bool_], hidden: NDArray[np.bool_], rng: np.random.Generator
-) -> _Round:
+def _round(X: Array, observed: BoolArray, hidden: BoolArray, rng: np.random.Generator) -> _Round:
     seen = observed & ~hidden
     scaling = Scaling.measure(X, seen, scale="standard")
     # A feature can lose its variation with the hidden entries: it keeps its place, at its mean.
@@ -217,8 +215,8 @@ def _round(
 
 def _best_linear(
     Y: Array,
-    seen: NDArray[np.bool_],
-    at: tuple[NDArray[np.intp], ...],
+    seen: BoolArray,
+    at: tuple[IntArray, ...],
     truth: Array,
     rng: np.random.Generator,
 ) -> tuple[Array, Array]:
@@ -257,7 +255,7 @@ def _gain(linear: Array, kfmc: Array, rng: np.random.Generator) -> float:
     return float(np.quantile(ratio, 0.05))
 
 
-def _by_feature(difference: Array, truth: Array, column: NDArray[np.intp], v: int) -> Array:
+def _by_feature(difference: Array, truth: Array, column: IntArray, v: int) -> Array:
     count = np.bincount(column, minlength=v)
     error = np.bincount(column, difference**2, minlength=v)
     size = np.bincount(column, truth**2, minlength=v)
@@ -265,7 +263,7 @@ def _by_feature(difference: Array, truth: Array, column: NDArray[np.intp], v: in
     return np.where(trusted, np.sqrt(error / np.where(size > 0, size, 1)), np.nan)
 
 
-def pair_spread(X: Array, observed: NDArray[np.bool_], rng: np.random.Generator) -> float:
+def pair_spread(X: Array, observed: BoolArray, rng: np.random.Generator) -> float:
     """Whether two features of a sample, known together, lie near a curve. X is n x m.
 
     The distance of such a pair to the nearest other sample, in the plane of the two features, over

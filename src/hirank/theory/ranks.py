@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from math import comb
 
-from hirank.estimators.parameters import check_count
+from hirank.estimators.validation import check_count
 
 
 def feature_dimension(n_features: int, *, kernel_degree: int = 2) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hirank.estimators.parameters import check_count
+from hirank.estimators.validation import check_count
 from hirank.theory.ranks import data_monomials, feature_dimension, feature_monomials
 
 

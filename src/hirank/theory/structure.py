@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from sklearn.neighbors import NearestNeighbors
 
-from hirank.kernels import Array, Poly
+from hirank._typing import Array
+from hirank.kernels import Poly
 
 NEIGHBORS = 12
 LOCAL_SHARE = 0.95

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 
 from hirank import KFMC, OnlineKFMC
-from hirank.storage.container import FORMAT
+from hirank.persistence.container import FORMAT
 
 if __name__ == "__main__":
     import pandas as pd

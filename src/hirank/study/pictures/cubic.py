@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from hirank.kernels import Array
+from hirank._typing import Array
 from hirank.report.words import count
 from hirank.study.pictures import style
 from hirank.study.summary import Row, failures

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from hirank.kernels import Array
+from hirank._typing import Array
 from hirank.study.pictures import style
 from hirank.study.summary import Row
 

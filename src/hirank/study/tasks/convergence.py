@@ -10,11 +10,11 @@ from itertools import islice
 from time import process_time
 
 import numpy as np
-from numpy.typing import NDArray
 
-from hirank.model.workers import Workers
-from hirank.solvers.lbfgs import LBFGS
-from hirank.solvers.loop import State
+from hirank._typing import Array, IntArray
+from hirank.core.threads import Workers
+from hirank.optim.lbfgs import LBFGS
+from hirank.optim.loop import State
 from hirank.study.cells import Cell, Measurement
 from hirank.study.methods import make
 from hirank.study.published import Algorithm1, Formula, algorithm_1, walk
@@ -59,7 +59,7 @@ def run(cell: Cell) -> Iterator[Measurement]:
     yield Measurement("fit seconds", seconds)
 
 
-def curve(states: Iterator[State], iterations: int) -> tuple[NDArray[np.float64], bool]:
+def curve(states: Iterator[State], iterations: int) -> tuple[Array, bool]:
     """The objective before and after each iteration, and whether it left its course."""
     objectives: list[float] = []
     for state in islice(states, iterations + 1):
@@ -69,7 +69,7 @@ def curve(states: Iterator[State], iterations: int) -> tuple[NDArray[np.float64]
     return np.array(objectives), len(objectives) <= iterations
 
 
-def thinned(count: int) -> NDArray[np.intp]:
+def thinned(count: int) -> IntArray:
     """At most `POINTS` of the numbers below `count`: denser at first, where most happens."""
     if count <= POINTS:
         return np.arange(count)
@@ -78,7 +78,7 @@ def thinned(count: int) -> NDArray[np.intp]:
     return np.concatenate([np.arange(half), np.unique(later)])
 
 
-def converged(objectives: NDArray[np.float64]) -> int:
+def converged(objectives: Array) -> int:
     """The first iteration at which nearly all of the fall is done."""
     lowest = objectives.min()
     return int(np.argmax(objectives <= lowest + REST * (objectives[0] - lowest)))

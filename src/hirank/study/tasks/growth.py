@@ -8,7 +8,7 @@ from time import process_time
 
 import numpy as np
 
-from hirank.kernels import Array
+from hirank._typing import Array
 from hirank.study.cells import Cell, Measurement
 from hirank.study.data import SURFACES
 from hirank.study.methods import make

@@ -11,7 +11,7 @@ from dataclasses import replace
 from time import process_time
 from typing import Any
 
-from hirank.kernels import Array
+from hirank._typing import Array
 from hirank.study.cells import Cell, Measurement
 from hirank.study.data import holes, table
 from hirank.study.methods import make

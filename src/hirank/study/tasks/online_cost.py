@@ -14,18 +14,17 @@ import warnings
 from collections.abc import Iterator
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hirank import OnlineKFMC
-from hirank.estimators.online_parameters import check_online, plan_of
-from hirank.kernels import Array
-from hirank.model.objective import sample_gradient
+from hirank._typing import Array
+from hirank.core.objective import sample_gradient
+from hirank.estimators.online_validation import check_online, plan_of
 from hirank.study.cells import Cell, Measurement
 from hirank.study.methods import make
 from hirank.study.tasks.passes import empty, is_algorithm_2
 from hirank.study.trial import blocks, trial_of
 
-Numbers = NDArray[np.float64]
+Numbers = Array
 
 
 def run(cell: Cell) -> Iterator[Measurement]:

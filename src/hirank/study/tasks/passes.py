@@ -17,9 +17,9 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from hirank import OnlineKFMC
-from hirank.estimators.online_parameters import check_online, plan_of
-from hirank.kernels import Array
-from hirank.streams.paper import SampleStream
+from hirank._typing import Array
+from hirank.estimators.online_validation import check_online, plan_of
+from hirank.online.algorithm2 import SampleStream
 from hirank.study.cells import Cell, Measurement
 from hirank.study.methods import make
 from hirank.study.trial import blocks, compile_once, errors, trial_of

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from hirank.kernels import Array
+from hirank._typing import Array
 from hirank.metrics import missing_relative_error
 from hirank.study.cells import Cell, Measurement
 from hirank.study.tasks.completion import judged

@@ -1,0 +1,1 @@
+"""``hirank stream``: rows come in, completed rows go out."""

@@ -1,0 +1,36 @@
+"""Starting points: a linear completion of the table, and rows of it as the dictionary."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from hirank._typing import Array, BoolArray, IntArray
+from hirank.core.svt import shrink, spectral_norm
+
+THRESHOLDS = 12
+"""Steps of the soft-impute path."""
+
+
+def soft_impute(X: Array, observed: BoolArray, *, sweeps: int = 10) -> Array:
+    """Linear completion of X, n x m, by a path of singular value thresholds.
+
+    Entries of X where `observed` is False are ignored. The threshold falls from just below the
+    largest singular value of the zero-filled table to a thousandth of it; each of its steps
+    starts from the last.
+    """
+    filled = np.where(observed, X, 0).astype(X.dtype, copy=False)
+    if observed.all() or not observed.any():
+        return filled
+    missing = ~observed
+    for threshold in spectral_norm(filled) * np.geomspace(0.5, 1e-3, THRESHOLDS):
+        for _ in range(sweeps):
+            change = shrink(filled, threshold).X[missing] - filled[missing]
+            filled[missing] += change
+            if np.linalg.norm(change) <= 1e-3 * np.linalg.norm(filled[missing]):
+                break
+    return filled
+
+
+def most_observed(observed: BoolArray, r: int, rng: np.random.Generator) -> IntArray:
+    """The r rows with the most observed entries, ties at random, of n x m."""
+    return np.sort(np.argsort(-observed.sum(axis=1) - rng.random(len(observed)))[:r])

@@ -1,0 +1,1 @@
+"""Models that complete rows: dictionaries, mixtures, low-rank factors and their stacks."""

@@ -1,0 +1,117 @@
+"""A whole table at once: starting point, path, solver and the end of the path put together."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from hirank._typing import Array, BoolArray
+from hirank.core.bounds import Bounds, clipped
+from hirank.core.init import most_observed, soft_impute
+from hirank.core.threads import Workers
+from hirank.kernels import Kernel
+from hirank.optim.early_stopping import BestStage, hide
+from hirank.optim.lbfgs import LBFGS
+from hirank.optim.loop import Options, Result, run
+from hirank.optim.newton import Newton
+from hirank.optim.path import Setting, Stage
+from hirank.optim.restarts import second_look
+
+LOOK_AFTER = range(1, 5)
+"""Stages, from 0, that a second look follows: not so early that nothing is known, nor so late that
+the remaining stages can't make use of it."""
+
+
+@dataclass(frozen=True)
+class Task:
+    """A table to complete, and how."""
+
+    X: Array  # n x m; what stands at missing entries does not matter
+    observed: BoolArray  # n x m, True = known
+    n_components: int
+    kernel: Kernel
+    stages: Sequence[Stage]
+    options: Options
+    bounds: Bounds | None = None  # of the fills, m features
+
+
+def complete_table(task: Task, workers: Workers, rng: np.random.Generator) -> Result:
+    """Learn a dictionary from the table, and fill its missing entries.
+
+    Starts from a linear completion and takes the dictionary from its rows. With nothing missing
+    only the dictionary is learned.
+
+    The further a path goes, the closer the model follows the data, noise included. So a few
+    observed entries are hidden along the way; the stage that recovers them best is walked once
+    more with all entries, and is the last.
+    """
+    hidden = hide(task.observed, rng)
+    seen = task.observed & ~hidden
+    start = clipped(task.bounds, soft_impute(task.X, seen), seen)
+    D = start[most_observed(seen, task.n_components, rng)].copy()
+    return walk(task, start, D, hidden, workers)
+
+
+def walk(
+    task: Task,
+    start: Array,
+    D: Array,
+    hidden: BoolArray,
+    workers: Workers,
+    look_after: Collection[int] = LOOK_AFTER,
+) -> Result:
+    """Walk the path from given fills, n x m, and dictionary, r x m.
+
+    The stages are judged by the hidden entries, n x m; what `start` holds there must not come from
+    their true values. Without any, the path is walked to its end. With bounds, fills beyond them
+    start from the nearest place within.
+    """
+    X, observed, stages, bounds = task.X, task.observed, task.stages, task.bounds
+    seen = observed & ~hidden
+    start = clipped(bounds, start, seen)
+    best = BestStage(X, hidden)
+
+    def between(number: int, setting: Setting, X: Array, D: Array) -> tuple[Array, Array] | None:
+        if best.is_past(number, X, D):
+            return None
+        if number in look_after and number + 1 < len(stages):
+            return second_look(X, D, seen, setting, workers, bounds)
+        return X, D
+
+    solver = LBFGS(seen, workers, bounds=bounds)
+    walked = run(solver, task.kernel, stages, start, D, task.options, between=between)
+    if not hidden.any() or walked.stopped_by_callback:
+        return replace(walked, X=np.where(observed, X, walked.X))
+    again = slice(best.number, best.number + 1)
+    start = np.where(observed, X, best.X)
+    final = run(
+        LBFGS(observed, workers, bounds=bounds),
+        task.kernel,
+        stages[again],
+        start,
+        best.D,
+        task.options,
+        after=walked,
+    )
+    reason = final.stop_reason
+    if again.stop < len(stages):
+        reason = (
+            f"Hidden entries were recovered best at stage {again.stop} of {len(stages)}, so the "
+            f"path ends there. {reason}"
+        )
+    settings = (*walked.settings[: again.start], *final.settings)
+    return replace(final, settings=settings, stop_reason=reason)
+
+
+def complete_table_as_paper(task: Task, rng: np.random.Generator) -> Result:
+    """Algorithm 1 of the paper, started as there: from zeros and a normal random dictionary.
+
+    With bounds, which the paper does not have, every step is followed by a projection.
+    """
+    start = np.where(task.observed, task.X, 0).astype(task.X.dtype, copy=False)
+    start = clipped(task.bounds, start, task.observed)
+    D = rng.standard_normal((task.n_components, start.shape[1])).astype(start.dtype)
+    solver = Newton(task.observed, bounds=task.bounds)
+    return run(solver, task.kernel, task.stages, start, D, task.options)

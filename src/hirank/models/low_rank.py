@@ -1,0 +1,88 @@
+"""Rows completed from a linear subspace."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from hirank._typing import Array, BoolArray
+
+CHUNK = 4_000_000
+"""Numbers in the largest intermediate array."""
+
+
+@dataclass(frozen=True)
+class Subspace:
+    """x ~ c B with codes c by ridge regression on the observed entries of x.
+
+    If there is a constant, every x has a further entry of this value.
+    """
+
+    basis: Array  # B, r x m, or r x (m + 1) if there is a constant
+    ridge: float
+    constant: float | None = None
+
+    def complete(self, X: Array, observed: BoolArray) -> Array:
+        n, m = X.shape
+        if self.constant is None:
+            codes = self.codes(X, observed)
+        else:
+            X1 = np.column_stack([X, np.full(n, self.constant)])
+            codes = self.codes(X1, np.column_stack([observed, np.ones(n, bool)]))
+        return np.where(observed, X, codes @ self.basis[:, :m])
+
+    def codes(self, X: Array, observed: BoolArray) -> Array:
+        """Codes of rows, n x m -> n x r, each from matrices of its own: no row sees another."""
+        B, (r, m) = self.basis, self.basis.shape
+        codes = np.zeros((len(X), r))
+        size = max(1, CHUNK // max(1, r * m))
+        for start in range(0, len(X), size):
+            part = slice(start, start + size)
+            seen = np.where(observed[part, None, :], B, 0)
+            gram = seen @ B.T + self.ridge * np.eye(r)
+            right = seen @ np.where(observed[part], X[part], 0)[:, :, None]
+            codes[part] = np.linalg.solve(gram, right)[:, :, 0]
+        return codes
+
+
+def ridge_codes(X: Array, observed: BoolArray, basis: Array, ridge: float) -> Array:
+    """The same codes by large matrix products, n x r; entries of X not observed must be 0."""
+    r, m = basis.shape
+    outer = (basis[:, None, :] * basis[None, :, :]).reshape(r * r, m)
+    codes = np.zeros((len(X), r))
+    size = max(1, CHUNK // max(1, r * r))
+    for start in range(0, len(X), size):
+        part = slice(start, start + size)
+        gram = (observed[part].astype(np.float64) @ outer.T).reshape(-1, r, r)
+        right = X[part] @ basis.T
+        codes[part] = np.linalg.solve(gram + ridge * np.eye(r), right[:, :, None])[:, :, 0]
+    return codes
+
+
+def filled_codes(X: Array, basis: Array, ridge: float) -> Array:
+    """Ridge codes of complete rows, n x m -> n x r."""
+    gram = basis @ basis.T + ridge * np.eye(len(basis))
+    return np.linalg.solve(gram, basis @ X.T).T
+
+
+def basis_of(X: Array) -> Array:
+    """Right singular vectors of X, n x m -> r x m, each times the root of its singular value.
+
+    Directions of less than a millionth of the largest are taken for rounding.
+    """
+    _, s, Qt = np.linalg.svd(X, full_matrices=False)
+    keep = s > 1e-6 * s[0] if s[0] > 0 else np.arange(len(s)) < 1
+    return np.sqrt(s[keep, None]) * Qt[keep]
+
+
+def rank_of(rank: int, shape: tuple[int, ...]) -> int:
+    """The rank, if a table of this shape, n x m, allows it."""
+    most = min(shape)
+    if rank > most:
+        raise ValueError(
+            f"rank={rank} is more than the table allows: it has {shape[0]} samples with a value "
+            f"(n_samples={shape[0]}) and {shape[1]} features that vary. Use at most {most}, or "
+            "rank='auto' where there is one."
+        )
+    return rank

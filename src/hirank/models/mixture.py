@@ -1,0 +1,163 @@
+"""Rows as draws from a mixture of Gaussians: one is a linear model, several are locally linear.
+
+The counterpart of the dictionary where a table is noisy: it gives the mean of a missing entry given
+the observed ones, and how far the entry may be from it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+from scipy.special import logsumexp
+
+from hirank._typing import Array, BoolArray, IntArray
+
+CHUNK = 400_000
+"""Numbers in the matrices of rows that are worked on side by side: they should fit a cache."""
+WIDTHS = (0, 1, 2, 3, 4, 6, 8, 10, 12, 16, 20, 24, 32, 40, 48, 64, 80, 96, 128)
+"""Rows with about as many missing entries go together; the matrices of a group have one of these
+widths, or the largest number of missing entries in the table."""
+FLOOR = 1e-9
+"""Least variance, in units of the scaled features."""
+
+
+@dataclass(frozen=True)
+class Group:
+    """Rows with about as many missing entries, and where those are."""
+
+    rows: IntArray  # g
+    at: IntArray  # g x q; indices of missing entries, padded with v
+    pad: BoolArray  # g x q
+
+    @cached_property
+    def pairs(self) -> BoolArray:
+        """Which entries of the g x q x q matrices are real."""
+        real = ~self.pad
+        return real[:, :, None] & real[:, None, :]
+
+
+def groups(observed: BoolArray) -> list[Group]:
+    """The rows of a table, n x v, grouped by how many of their entries are missing."""
+    v = observed.shape[1]
+    count = (~observed).sum(axis=1)
+    order = np.argsort(observed, axis=1, kind="stable")  # missing entries first
+    found = []
+    widths = [*(w for w in WIDTHS if w < v), v]
+    width_of = np.searchsorted(widths, count)
+    for number, q in enumerate(widths):
+        members = np.flatnonzero(width_of == number)
+        step = max(1, CHUNK // max(1, q * q, v))
+        for rows in (members[i : i + step] for i in range(0, len(members), step)):
+            pad = np.arange(q) >= count[rows, None]
+            found.append(Group(rows, np.where(pad, v, order[rows, :q]), pad))
+    return found
+
+
+class Given(NamedTuple):
+    """A group of g rows given one component."""
+
+    log_density: Array  # g; of what is observed
+    fill: Array  # g x v; X completed by the conditional means
+    C: Array  # g x q x q; covariance of the missing entries, identity where padded
+
+
+@dataclass(frozen=True)
+class Gaussian:
+    """One component."""
+
+    mean: Array  # v
+    covariance: Array  # v x v
+
+    @cached_property
+    def _precision(self) -> tuple[Array, float]:
+        inverse = np.linalg.inv(self.covariance).astype(np.float64, copy=False)
+        return inverse, float(np.linalg.slogdet(self.covariance)[1])
+
+    def given(self, X: Array, observed: BoolArray, group: Group) -> Given:
+        """What the observed entries of a group of rows of X, n x v, say of the others."""
+        P, log_det = self._precision
+        x, seen = X[group.rows], observed[group.rows]
+        g, v = x.shape
+        d = np.where(seen, x - self.mean, 0)
+        pull = d @ P
+        at = np.minimum(group.at, v - 1)
+        A = np.where(group.pairs, P[at[:, :, None], at[:, None, :]], np.eye(at.shape[1]))
+        C = np.linalg.inv(A)
+        b = np.where(group.pad, 0, np.take_along_axis(pull, at, axis=1))
+        move = -(C @ b[:, :, None])[..., 0]
+        fill = np.column_stack([np.where(seen, x, self.mean), np.zeros(g)])
+        np.put_along_axis(fill, group.at, move + np.append(self.mean, 0)[group.at], axis=1)
+        square = (d * pull).sum(axis=1) + (move * b).sum(axis=1)
+        known = seen.sum(axis=1)
+        log_density = -(log_det + np.linalg.slogdet(A)[1] + square + known * np.log(2 * np.pi)) / 2
+        return Given(log_density, fill[:, :v], C)
+
+
+@dataclass(frozen=True)
+class Mixture:
+    """Gaussians and their weights. Completes rows by conditional means: a `RowModel`."""
+
+    weights: Array  # K
+    means: Array  # K x v
+    covariances: Array  # K x v x v
+
+    def __len__(self) -> int:
+        return len(self.weights)
+
+    @cached_property
+    def components(self) -> list[Gaussian]:
+        return [Gaussian(m, S) for m, S in zip(self.means, self.covariances, strict=True)]
+
+    def given(
+        self, X: Array, observed: BoolArray, group: Group
+    ) -> tuple[Array, Array, list[Given]]:
+        """A group of g rows of X, n x v: log likelihoods, g, shares, g x K, and the rest."""
+        each = [component.given(X, observed, group) for component in self.components]
+        joint = np.stack([one.log_density for one in each], axis=1) + np.log(self.weights)
+        log_likelihood = logsumexp(joint, axis=1)
+        return log_likelihood, np.exp(joint - log_likelihood[:, None]), each
+
+    def complete(self, X: Array, observed: BoolArray) -> Array:
+        return self.conditional(X, observed)[0]
+
+    def conditional(self, X: Array, observed: BoolArray) -> tuple[Array, Array]:
+        """Means and standard deviations of missing entries, n x v each; of observed: X and 0."""
+        n, v = X.shape
+        means, variances = np.array(X, np.float64), np.zeros((n, v + 1))
+        for group in groups(observed):
+            _, share, each = self.given(X, observed, group)
+            mean = sum(w[:, None] * one.fill for w, one in zip(share.T, each, strict=True))
+            inside = np.zeros(group.at.shape)
+            for w, one in zip(share.T, each, strict=True):
+                away = np.take_along_axis(
+                    np.column_stack([one.fill - mean, np.zeros(len(w))]), group.at, axis=1
+                )
+                inside += w[:, None] * (np.diagonal(one.C, axis1=1, axis2=2) + away**2)
+            means[group.rows] = mean
+            spread = np.zeros((len(group.rows), v + 1))
+            np.put_along_axis(spread, group.at, inside, axis=1)
+            variances[group.rows] = spread
+        return np.where(observed, X, means), np.sqrt(variances[:, :v])
+
+    def draw(self, X: Array, observed: BoolArray, rng: np.random.Generator) -> Array:
+        """Missing entries drawn from what the model holds possible, jointly for each row."""
+        v = X.shape[1]
+        drawn = np.array(X, np.float64)
+        chance = rng.random(len(X))
+        noise = rng.standard_normal((len(X), v))
+        for group in groups(observed):
+            _, share, each = self.given(X, observed, group)
+            which = (np.cumsum(share, axis=1) < chance[group.rows, None]).sum(axis=1)
+            which = np.minimum(which, len(self) - 1)
+            for k, one in enumerate(each):
+                mine = which == k
+                rows, at = group.rows[mine], group.at[mine]
+                L = np.linalg.cholesky(one.C[mine])
+                move = (L @ noise[rows, : at.shape[1], None])[..., 0]
+                full = np.column_stack([one.fill[mine], np.zeros(len(rows))])
+                np.put_along_axis(full, at, np.take_along_axis(full, at, axis=1) + move, axis=1)
+                drawn[rows] = full[:, :v]
+        return np.where(observed, X, drawn)

@@ -1,0 +1,352 @@
+"""Rows in order of time: neighbors in time and other features fill a gap together.
+
+From one row to the next all features change a little, and they change together. The model is a
+random walk of whole samples: the change over a time h is normal with covariance h Q, Q is m x m.
+With a diagonal Q its best guess is the straight line between the ends of a gap; with the others
+in Q, a feature that is missing moves when those that are known move. Two more terms keep it from
+straying in long gaps: samples stay near their mean as samples do (covariance C), and another
+completion of the table, the fill, is a noisy measurement of every missing entry (variance s_j).
+The completed table minimizes
+
+    sum_t (x_t+1 - x_t)' Q^-1 (x_t+1 - x_t) / h_t + LEVEL sum_t (x_t - mean)' C^-1 (x_t - mean)
+        + sum over missing (x_tj - fill_tj)^2 / s_j,
+
+a quadratic with a sparse structure: time and memory are linear in the number of rows.
+
+Inside, arrays are m x n, so that a feature's series is contiguous.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.linalg import cho_solve_banded, cholesky_banded
+
+from hirank._typing import Array, BoolArray, IntArray
+from hirank.models.gaps import FEWEST, check_times, interpolate
+
+LEVEL = 0.1
+"""Weight of staying near the mean. Samples follow each other closely, so each counts for a part."""
+SWEEPS, SETTLING = 12, 4
+"""Rounds of learning; from the latter on, what was learned is averaged."""
+LEARNING_ROWS, STRETCH = 8000, 500
+"""Most rows to learn from, and the length of the stretches they are taken in."""
+LEAST_CHANGE, LEAST_SPREAD = 1e-5, 1e-2
+"""Added to the diagonal of Q and C, in units of its mean."""
+SHRINKAGE = 1 / 3
+"""Part of oracle approximating shrinkage that is applied to Q: see docs/notes/ordered.md."""
+LEAST_ERROR = 1e-8
+"""Least variance of a fill's error, in units of the mean variance of samples."""
+TRUST = (0.0, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0)
+"""Weights of the fill to choose from. Its errors last for many rows: 1 is often too much."""
+HOPELESS = 1.2
+"""Times the lowest loss: a larger weight will not do better."""
+FEW = 20
+"""Hidden entries of a feature at which its own error counts as much as that of all features."""
+EXACT, ROUGH = 3e-3, 0.1
+"""Relative error at which a solution is good enough, to use and to learn from."""
+MOST_STEPS = 300
+
+
+@dataclass(frozen=True)
+class Drift:
+    """How samples change with time, and how far a fill can be trusted: plain arrays.
+
+    Attributes
+    ----------
+    mean : m
+    spread : m x m
+        Covariance of samples.
+    change : m x m
+        Covariance of changes in one unit of time.
+    unit : float
+        The usual time between rows.
+    doubt : m
+        Variance at which a fill counts, feature by feature; infinite: not at all.
+    """
+
+    mean: Array
+    spread: Array
+    change: Array
+    unit: float
+    doubt: Array
+
+    def combine(
+        self,
+        X: Array,
+        observed: BoolArray,
+        times: ArrayLike | None = None,
+        fill: Array | None = None,
+    ) -> Array:
+        """Fill the missing entries of an ordered table, n x m, by all that is known of them.
+
+        Parameters
+        ----------
+        X : n x m
+            What stands at missing entries does not matter.
+        observed : bool array, n x m
+        times : n, optional
+            Increasing; by default rows are evenly spaced.
+        fill : n x m, optional
+            Another completion. NaN where it has nothing to say.
+
+        Returns
+        -------
+        completed : n x m
+            Observed entries as they are.
+        """
+        times = check_times(times, len(X))
+        if observed.all():
+            return np.array(X, dtype=np.float64)
+        rates = self.unit / np.diff(times)
+        missing = ~observed.T
+        goal, weight = np.zeros(missing.shape), np.zeros(missing.shape)
+        if fill is not None:
+            said = missing & np.isfinite(fill.T)
+            goal = np.where(said, fill.T - self.mean[:, None], 0)
+            weight = np.where(said, 1 / self.doubt[:, None], 0)
+        start = interpolate(X - self.mean, observed, times).T
+        problem = _Problem(missing, rates, *_precisions(self.change, self.spread), weight)
+        completed = problem.solve(start, weight * goal, EXACT).T + self.mean
+        return np.where(observed, X, completed)
+
+
+def learn(
+    X: Array,
+    observed: BoolArray,
+    hidden: BoolArray,
+    times: ArrayLike | None,
+    fill: Array,
+    rng: np.random.Generator,
+) -> Drift:
+    """Learn how samples change, and from hidden entries how far the fill can be trusted.
+
+    Parameters
+    ----------
+    X : n x m
+        What stands at missing entries does not matter.
+    observed : bool array, n x m
+        True = known, the hidden entries included.
+    hidden : bool array, n x m
+        Observed entries that `fill` has not seen. With less than 50 of them a fill counts as if
+        it were no better than the mean, so it matters only where neighbors in time say little.
+    times : n, optional
+        Increasing; None for evenly spaced rows.
+    fill : n x m
+        Another completion.
+    rng : Generator
+
+    Returns
+    -------
+    drift : Drift
+        Its ``combine`` completes this table or others.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from hirank.models.temporal_smoother import learn
+    >>> rng = np.random.default_rng(0)
+    >>> walk = rng.normal(size=(300, 2)).cumsum(axis=0)
+    >>> X = np.column_stack([walk, walk.sum(axis=1)])
+    >>> observed = rng.random(X.shape) < 0.7
+    >>> nothing = np.zeros_like(observed)
+    >>> drift = learn(X, observed, nothing, None, np.zeros_like(X), rng)
+    >>> completed = drift.combine(X, observed)
+    >>> bool(np.abs(completed - X).max() < 3)
+    True
+    """
+    blind = learn_changes(X, observed & ~hidden, times, rng)
+    doubt = learn_doubt(blind, X, observed, hidden, times, fill).doubt
+    drift = learn_changes(X, observed, times, rng) if hidden.any() else blind
+    return replace(drift, doubt=doubt)
+
+
+def learn_changes(
+    X: Array, observed: BoolArray, times: ArrayLike | None, rng: np.random.Generator
+) -> Drift:
+    """Learn how samples change with time; no fill is trusted yet.
+
+    Completed tables have smoother changes than true ones. So the table is not completed but drawn
+    as the current model thinks it may be; the covariances of the draws, averaged, are the next
+    model (stochastic EM). A draw takes one solution with noise on the right-hand side.
+    """
+    times = check_times(times, len(X))
+    unit = float(np.median(np.diff(times))) if len(times) > 1 else 1.0
+    mean = np.array([x[o].mean() if o.any() else 0.0 for x, o in zip(X.T, observed.T, strict=True)])
+    centered = np.where(observed, X - mean, 0)
+    start = interpolate(centered, observed, times).T
+    rates = unit / np.diff(times)
+    rows = _stretches(len(X))
+    rates = np.where(np.diff(rows) == 1, rates[rows[:-1]], 0)  # nothing links two stretches
+    start, missing = np.ascontiguousarray(start[:, rows]), ~observed[rows].T
+    known = float((~missing).sum() / len(missing))  # changes from one observed entry to the next
+    change = _shrunk(_changes(start, rates), known, least=0.5)
+    spread = start @ start.T / start.shape[1]
+    for sweep in range(SWEEPS):
+        problem = _Problem(missing, rates, *_precisions(change, spread))
+        drawn = problem.solve(start, problem.noise(rng), ROUGH)
+        new = 1.0 if sweep < SETTLING else (sweep - SETTLING + 2) ** -0.3
+        change = (1 - new) * change + new * _shrunk(_changes(drawn, rates), known)
+        spread = (1 - new) * spread + new * (drawn @ drawn.T / drawn.shape[1])
+        if not missing.any():
+            break
+    return Drift(mean, spread, change, unit, np.full(len(mean), np.inf))
+
+
+def learn_doubt(
+    drift: Drift,
+    X: Array,
+    observed: BoolArray,
+    hidden: BoolArray,
+    times: ArrayLike | None,
+    fill: Array,
+) -> Drift:
+    """Learn how far a fill can be trusted, from hidden entries that it has not seen.
+
+    The error of the fill at the hidden entries of a feature says how it compares with the other
+    features; how it compares with neighbors in time is tried out. In doubt it is trusted less: it
+    may be far off in gaps where nothing was hidden, neighbors in time hardly can.
+    """
+    hidden = hidden & observed & np.isfinite(fill)
+    if hidden.sum() < FEWEST:
+        return replace(drift, doubt=_with_least(drift.spread, LEAST_SPREAD).diagonal().copy())
+    squares = np.where(hidden, X - fill, 0) ** 2
+    counts = hidden.sum(axis=0)
+    error = (squares.sum(axis=0) + FEW * squares.sum() / counts.sum()) / (counts + FEW)
+    error = np.maximum(error, LEAST_ERROR * _with_least(drift.spread, 0).diagonal().mean())
+    gap = _numbered_gaps(hidden)
+    tried: list[Drift] = []
+    losses: list[Array] = []  # of each hidden gap
+    for trust in TRUST:
+        with np.errstate(divide="ignore"):
+            tried.append(replace(drift, doubt=error / trust))
+        completed = tried[-1].combine(X, observed & ~hidden, times, fill)
+        squares = (completed - X).T[hidden.T] ** 2
+        losses.append(np.bincount(gap, squares).astype(np.float64))
+        if losses[-1].sum() > HOPELESS * min(loss.sum() for loss in losses):
+            break
+    return tried[_least_for_certain(losses)]
+
+
+def _least_for_certain(losses: list[Array]) -> int:
+    """The first whose loss is not for certain above the lowest: by one standard error or less.
+
+    Errors within a gap go together, so the gaps are what is independent.
+    """
+    lowest = min(losses, key=np.sum)
+    for number, loss in enumerate(losses):
+        excess = loss - lowest
+        if excess.sum() <= np.sqrt(np.square(excess - excess.mean()).sum()):
+            return number
+    return len(losses) - 1
+
+
+def _numbered_gaps(hidden: BoolArray) -> IntArray:
+    """For each hidden entry, feature by feature, the number of the gap it lies in."""
+    entries = np.pad(hidden.T, ((0, 0), (1, 0)))
+    begins = entries[:, 1:] & ~entries[:, :-1]
+    number: IntArray = np.cumsum(begins).reshape(begins.shape)[hidden.T] - 1
+    return number
+
+
+class _Problem:
+    """The quadratic of a table with given missing entries, m x n."""
+
+    def __init__(
+        self,
+        missing: BoolArray,
+        rates: Array,
+        of_changes: Array,
+        of_levels: Array,
+        weight: Array | float = 0.0,
+    ) -> None:
+        self.missing, self.rates, self.weight = missing, rates, weight
+        self.of_changes, self.of_levels = of_changes, of_levels
+        links = np.zeros(missing.shape[1])
+        links[:-1] += rates
+        links[1:] += rates
+        # Each feature by itself is a tridiagonal system: solved exactly it guides the whole.
+        own = of_changes.diagonal()[:, None]
+        diagonal = links * own + of_levels.diagonal()[:, None] + weight
+        band = np.zeros((2, *missing.shape))
+        band[1] = np.where(missing, diagonal, 1)
+        band[0, :, 1:] = np.where(missing[:, 1:] & missing[:, :-1], -rates * own, 0)
+        self.guide = cholesky_banded(band.reshape(2, -1), check_finite=False)
+
+    def product(self, X: Array) -> Array:
+        """The quadratic's matrix times X, m x n, at missing entries."""
+        out = self.of_changes @ _differences_back(np.diff(X, axis=1) * self.rates)
+        out += self.of_levels @ X
+        out += self.weight * X
+        out *= self.missing
+        return out
+
+    def noise(self, rng: np.random.Generator) -> Array:
+        """A right-hand side, m x n, that makes the solution a draw from the model."""
+        m, n = self.missing.shape
+        steps = np.linalg.cholesky(self.of_changes) @ rng.standard_normal((m, max(n - 1, 0)))
+        levels = np.linalg.cholesky(self.of_levels) @ rng.standard_normal((m, n))
+        return _differences_back(steps * np.sqrt(self.rates)) + levels
+
+    def solve(self, start: Array, right: Array, accuracy: float) -> Array:
+        """Conjugate gradients from `start`, m x n, whose observed entries stay."""
+        X = start.copy()
+        residual = np.where(self.missing, right, 0) - self.product(X)
+        direction, last, first = np.zeros_like(X), np.inf, 0.0
+        for step in range(MOST_STEPS):
+            guided = cho_solve_banded((self.guide, False), residual.ravel(), check_finite=False)
+            guided = guided.reshape(X.shape)
+            size = float(np.vdot(residual, guided))
+            first = first if step else size
+            if size <= accuracy**2 * first:
+                break
+            direction = guided + size / last * direction
+            moved = self.product(direction)
+            length = size / float(np.vdot(direction, moved))
+            X += length * direction
+            residual -= length * moved
+            last = size
+        return X
+
+
+def _differences_back(changes: Array) -> Array:
+    """The transpose of taking differences along the rows, m x (n - 1) -> m x n."""
+    return -np.diff(changes, axis=1, prepend=0, append=0)
+
+
+def _changes(X: Array, rates: Array) -> Array:
+    """Covariance of changes in a unit of time, m x m, of X, m x n."""
+    steps = np.diff(X, axis=1)
+    return (steps * rates) @ steps.T / max(int(np.count_nonzero(rates)), 1)
+
+
+def _precisions(change: Array, spread: Array) -> tuple[Array, Array]:
+    """Inverse covariances, with what keeps them from being singular."""
+    of_changes = np.linalg.inv(_with_least(change, LEAST_CHANGE))
+    return of_changes, LEVEL * np.linalg.inv(_with_least(spread, LEAST_SPREAD))
+
+
+def _with_least(covariance: Array, least: float) -> Array:
+    added = least * covariance.diagonal().mean() + np.finfo(np.float64).tiny ** 0.5
+    return covariance + added * np.eye(len(covariance))
+
+
+def _shrunk(covariance: Array, count: float, least: float = 0.0) -> Array:
+    """Correlations made smaller where they rest on few changes (oracle approximating shrinkage)."""
+    m = len(covariance)
+    size = np.sqrt(np.maximum(covariance.diagonal(), np.finfo(np.float64).tiny))
+    squares = float(np.square(covariance / size / size[:, None]).sum())
+    beyond = (count + 1 - 2 / m) * (squares - m)
+    part = SHRINKAGE * ((1 - 2 / m) * squares + m**2) / beyond if beyond > 0 else 1.0
+    part = min(max(part, least), 1.0)
+    return (1 - part) * covariance + part * np.diag(covariance.diagonal())
+
+
+def _stretches(n: int) -> IntArray:
+    """Rows to learn from: all, or stretches from all over the table."""
+    if n <= LEARNING_ROWS:
+        return np.arange(n)
+    starts = np.linspace(0, n - STRETCH, LEARNING_ROWS // STRETCH).astype(np.intp)
+    return np.unique(starts[:, None] + np.arange(STRETCH))

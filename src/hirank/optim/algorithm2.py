@@ -1,0 +1,172 @@
+"""The paper's Algorithm 2: samples come in order, and each, or each mini-batch, improves D.
+
+With D fixed, codes and missing entries of a sample are improved in turn; then D takes one step.
+A batch of one is the algorithm as printed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from hirank._typing import Array, BoolArray
+from hirank.kernels import RBF, Kernel, Poly
+from hirank.optim.algorithm2_steps import sweep
+from hirank.optim.path import Setting
+
+BANDWIDTH = 1.5
+"""Of RBF, in mean distances of the table with zeros for what is missing, features standardized."""
+FIRST_BETA, LAST_BETA = 1e-1, 1e-3
+"""Of RBF: the ridge of the first and the last of several passes. See docs/notes/paper_stream.md."""
+STREAM_BETA = 7e-3
+"""Of RBF, for a single pass and for a stream without end."""
+POLY_BETA, POLY_ALPHA = 1e-2, 1e-4
+"""Of Poly of degree 2 and offset 1, in all passes, features standardized."""
+ROWS = 1000
+"""About as many samples run in one go: compiled code cannot be interrupted."""
+
+
+@dataclass(frozen=True)
+class PaperStream:
+    """What Algorithm 2 keeps of the samples it has seen.
+
+    Parameters
+    ----------
+    D : array, r x m
+        The dictionary.
+    last_D : array, r x m
+        The last step of D, for the momentum.
+    rejected : int
+        How many samples left no trace because they led to numbers that are not finite.
+    """
+
+    D: Array
+    last_D: Array
+    rejected: int = 0
+
+    @classmethod
+    def start(cls, D: Array) -> PaperStream:
+        """A stream that has seen nothing, at the dictionary D, r x m."""
+        return cls(D, np.zeros_like(D))
+
+    def restart(self) -> PaperStream:
+        """The stream without its momentum, as the paper begins every pass over a table."""
+        return PaperStream(self.D, np.zeros_like(self.D), self.rejected)
+
+
+def falling_betas(passes: int, first: float = FIRST_BETA, last: float = LAST_BETA) -> Array:
+    """A beta for each pass over a table, falling by a constant factor; their mean for one pass.
+
+    The paper keeps beta. Early passes, when most of what is filled in is wrong, do better with more
+    of it, and late ones with less.
+
+    Examples
+    --------
+    >>> falling_betas(3)
+    array([0.1  , 0.01 , 0.001])
+    >>> falling_betas(1)
+    array([0.01])
+    """
+    if passes == 1:
+        return np.array([np.sqrt(first * last)])
+    return np.geomspace(first, last, passes)
+
+
+def paper_pass(
+    X: Array,
+    observed: BoolArray,
+    Z: Array,
+    stream: PaperStream,
+    setting: Setting,
+    *,
+    batch_size: int = 1,
+    max_inner: int = 50,
+    tol: float = 1e-5,
+    momentum: float = 0.5,
+    relaxation: float = 1.1,
+) -> tuple[Array, Array, PaperStream]:
+    """One pass over the rows of X, n x m, in order: completed X, codes Z and the stream after it.
+
+    All results are new arrays of float64. A batch that leads to numbers that are not finite changes
+    nothing, and ``stream.rejected`` counts its samples.
+
+    Parameters
+    ----------
+    X : array, n x m
+        Missing entries start from what X holds there.
+    observed : bool array, n x m
+        True = known: these entries never change.
+    Z : array, n x r
+        Codes of the pass before, zeros at first. They matter to `tol` only.
+    stream : PaperStream
+        For a pass over a table ``stream.restart()``, for an endless stream what the last call
+        returned.
+    setting : Setting
+        With the kernel RBF, its sigma given, or Poly.
+    batch_size : int
+        Samples per step of D. They share a step length with the RBF kernel.
+    max_inner : int
+        Most updates of the codes and the missing entries per batch.
+    tol : float
+        A batch is done when neither its codes nor its entries change by `tol` or more.
+    momentum : float
+        eta of the paper: the part of the last step that is added to the next.
+    relaxation : float
+        tau of the paper, above 1: how much the curvature is overstated.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from hirank.kernels import RBF
+    >>> from hirank.optim.path import Setting
+    >>> X = np.outer(np.arange(6.0), [1, 1])
+    >>> observed = np.ones(X.shape, bool)
+    >>> observed[4, 1] = False
+    >>> known = np.where(observed, X, 0)
+    >>> stream, Z = PaperStream.start(X[[0, 2, 5]]), np.zeros((6, 3))
+    >>> filled, Z, stream = paper_pass(known, observed, Z, stream, Setting(RBF(4.0), 1e-3))
+    >>> bool(3.5 < filled[4, 1] < 4.5)
+    True
+    """
+    degree, constant = _kernel_numbers(setting.kernel)
+    # Only one combination of types is ever asked for: another would be compiled anew.
+    given = np.asarray(X, np.float64)
+    X, Z, D, last_D = (np.array(a, np.float64, order="C") for a in (X, Z, stream.D, stream.last_D))
+    m, rejected = X.shape[1], stream.rejected
+    batch_size = int(batch_size)
+    rows = batch_size * max(1, ROWS // batch_size)
+    for start in range(0, len(X), rows):
+        part = slice(start, start + rows)
+        missing = np.pad(~observed[part], ((0, 0), (1, -(m + 1) % 8))).astype(np.float64)
+        with np.errstate(all="ignore"):  # the plain form looks for what is not finite
+            rejected += sweep(
+                X[part],
+                Z[part],
+                missing,
+                D,
+                last_D,
+                degree,
+                constant,
+                float(setting.beta),
+                float(setting.alpha),
+                batch_size,
+                int(max_inner),
+                float(tol),
+                float(momentum),
+                float(relaxation),
+            )
+    return np.where(observed, given, X), Z, PaperStream(D, last_D, rejected)
+
+
+def _kernel_numbers(kernel: Kernel) -> tuple[int, float]:
+    """The kernel as :mod:`hirank.optim.algorithm2_steps` takes it: degree (0: RBF), offset."""
+    if isinstance(kernel, Poly):
+        return int(kernel.degree), float(kernel.offset)
+    if not isinstance(kernel, RBF):
+        raise TypeError(
+            f"Algorithm 2 of the paper is defined for the kernels RBF and Poly, got {kernel!r}."
+        )
+    if kernel.sigma is None:
+        raise ValueError("This RBF kernel has no sigma yet: call resolve(X, bandwidth) first.")
+    return 0, float(kernel.sigma) ** -2

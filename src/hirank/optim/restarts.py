@@ -1,0 +1,147 @@
+"""A second look at samples that may sit in the wrong place, between two stages.
+
+A point of the dictionary that is used by one sample only explains that sample by itself, wherever
+it is, and so says nothing about its missing entries. Such samples are solved again without the
+point that they own. The samples that fit worst then try again from where their neighbors are.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from hirank._typing import Array, BoolArray, IntArray
+from hirank.core.bounds import Bounds, box_of, clipped
+from hirank.core.objective import Basis, codes, gradient_without
+from hirank.core.threads import Workers
+from hirank.optim import quasi_newton as qn
+from hirank.optim.path import Setting
+
+OWNED = 0.5
+"""Share of all use of a point that makes it the property of a sample."""
+WORST = 0.1
+"""Part of the samples that try again from elsewhere."""
+STARTS = 5
+"""Neighbors that such a sample starts from."""
+CANDIDATES = 2000
+"""Samples among which neighbors are sought."""
+GAIN = 1e-3
+"""Relative decrease that a new place must bring."""
+ROUNDS = 50
+MEMORY = 10
+BLOCK = 250
+
+
+class _Own(NamedTuple):
+    """For each of n samples: the point it uses most, and whether that point is its own."""
+
+    point: IntArray
+    owns: BoolArray
+
+    def at(self, rows: IntArray) -> _Own:
+        return _Own(self.point[rows], self.owns[rows])
+
+
+def second_look(
+    X: Array,
+    D: Array,
+    observed: BoolArray,
+    setting: Setting,
+    workers: Workers,
+    bounds: Bounds | None = None,
+) -> tuple[Array, Array]:
+    """Better places for some samples of X, n x m; points of D, r x m, follow their owners.
+
+    The missing entries of X must be within the bounds, and stay there.
+    """
+    basis = setting.basis(D).prepare()
+    own = _owners(X, basis)
+    complete = observed.all(axis=1)
+
+    moved = X.copy()
+    alone = np.flatnonzero(own.owns & ~complete)
+    moved[alone], _ = _solve(X[alone], observed[alone], basis, own.at(alone), workers, bounds)
+
+    value = gradient_without(moved, basis, own.point, own.owns)[0]
+    value[complete] = -np.inf
+    worst = np.argsort(-value, kind="stable")[: int(np.ceil(WORST * len(X)))]
+    worst = worst[np.isfinite(value[worst])]
+    if len(X) > 1 and len(worst):
+        place, reached = _best_start(X, observed, worst, basis, own, workers, bounds)
+        better = reached < (1 - GAIN) * value[worst]
+        moved[worst[better]] = place[better]
+
+    D = D.copy()
+    D[own.point[own.owns]] += (moved - X)[own.owns]
+    return moved, D
+
+
+def _owners(X: Array, basis: Basis) -> _Own:
+    use = np.square(codes(X, basis))
+    use /= np.maximum(use.sum(axis=0), np.finfo(use.dtype).tiny)
+    point = use.argmax(axis=1)
+    return _Own(point, use[np.arange(len(X)), point] > OWNED)
+
+
+def _best_start(
+    X: Array,
+    observed: BoolArray,
+    rows: IntArray,
+    basis: Basis,
+    own: _Own,
+    workers: Workers,
+    bounds: Bounds | None,
+) -> tuple[Array, Array]:
+    """Solve `rows` from each of several neighbors: the best places and their values."""
+    near = _neighbors(X, observed, rows)
+    k = near.shape[1]
+    again = np.repeat(rows, k)
+    start = np.where(observed[again], X[again], X[near.ravel()])
+    start = clipped(bounds, start, observed[again])
+    place, value = _solve(start, observed[again], basis, own.at(again), workers, bounds)
+    value = value.reshape(-1, k)
+    chosen = np.arange(len(rows)) * k + value.argmin(axis=1)
+    return place[chosen], value.min(axis=1)
+
+
+def _neighbors(X: Array, observed: BoolArray, rows: IntArray) -> IntArray:
+    """The samples that are nearest on the observed entries of each of `rows`, b -> b x k."""
+    n = len(X)
+    pool = np.linspace(0, n - 1, min(n, CANDIDATES)).astype(np.intp)
+    k = min(STARTS, len(pool) - 1)
+    known = observed[rows].astype(X.dtype)
+    distance = known @ np.square(X[pool]).T - 2 * (known * X[rows]) @ X[pool].T
+    distance[rows[:, None] == pool] = np.inf
+    return pool[np.argpartition(distance, k - 1, axis=1)[:, :k]]
+
+
+def _solve(
+    X: Array,
+    observed: BoolArray,
+    basis: Basis,
+    own: _Own,
+    workers: Workers,
+    bounds: Bounds | None,
+) -> tuple[Array, Array]:
+    """Minimize each sample's part of F without its own point: places, b x m, and values, b."""
+
+    def block(rows: slice) -> tuple[Array, Array]:
+        def evaluate(x: Array) -> tuple[Array, Array]:
+            value, gradient = gradient_without(x, basis, own.point[rows], own.owns[rows])
+            return value.astype(np.float64), np.where(observed[rows], 0, gradient)
+
+        box = box_of(bounds, observed[rows], X.dtype)
+        state = qn.begin(X[rows], *evaluate(X[rows]), MEMORY, box=box)
+        for _ in range(ROUNDS):
+            trial = qn.trial(state)
+            state = qn.update(state, trial, *evaluate(trial))
+        return state.x, state.value
+
+    b, m = X.shape
+    if b == 0:
+        return X, np.zeros(0)
+    blocks = [slice(i, min(i + BLOCK, b)) for i in range(0, b, BLOCK)]
+    cost = 1.0 * ROUNDS * b * len(basis.D) * (m + len(basis.D))
+    places, values = zip(*workers.map(block, blocks, cost), strict=True)
+    return np.concatenate(places), np.concatenate(values)

@@ -1,0 +1,58 @@
+import numpy as np
+import pytest
+
+from hirank.core.curvature import DAMPING, inverse_curvature, sample_hessians
+from hirank.core.objective import Basis, sample_gradient
+from hirank.core.threads import Workers
+from hirank.kernels import RBF, Poly
+
+KERNELS = [RBF(2.0), Poly(2, 1.0), Poly(3, 0.5), Poly(1, 0.0)]
+
+
+@pytest.fixture(scope="module")
+def workers():
+    with Workers(2) as workers:
+        yield workers
+
+
+@pytest.mark.parametrize("kernel", KERNELS, ids=str)
+def test_hessians_are_never_negative(kernel):
+    rng = np.random.default_rng(0)
+    X, D = rng.standard_normal((20, 4)), rng.random((6, 4))
+    H = sample_hessians(X, Basis(kernel, D, 1e-2))
+    assert np.linalg.eigvalsh(H).min() > -1e-9 * np.abs(H).max()
+
+
+@pytest.mark.parametrize("kernel", [RBF(2.0), Poly(3, 1.0)], ids=str)
+def test_where_a_sample_fits_the_hessian_is_exact(kernel):
+    """Gauss-Newton leaves out a term that vanishes at samples that lie in the span: points of D."""
+    D = np.random.default_rng(1).standard_normal((12, 3))
+    basis = Basis(kernel, D, 1e-9)
+    H = sample_hessians(D, basis)
+    step = 1e-5
+    for a in range(3):
+        move = step * np.eye(3)[a]
+        numeric = (sample_gradient(D + move, basis)[1] - sample_gradient(D - move, basis)[1]) / (
+            2 * step
+        )
+        np.testing.assert_allclose(H[:, a], numeric, rtol=1e-3, atol=2e-4 * np.abs(H).max())
+
+
+@pytest.mark.parametrize("kernel", [RBF(2.0), Poly(2, 1.0)], ids=str)
+def test_inverses_act_on_free_entries_only(kernel, workers):
+    rng = np.random.default_rng(2)
+    X, D = rng.standard_normal((9, 5)), rng.standard_normal((4, 5))
+    free = rng.random((9, 5)) < 0.6
+    basis = Basis(kernel, D, 1e-2)
+    inverses, unit = inverse_curvature(X, basis, workers, free)
+    for h, t, f in zip(sample_hessians(X, basis), inverses / unit, free, strict=True):
+        expected = np.zeros((5, 5))
+        damped = h + DAMPING * np.trace(h) / 5 * np.eye(5)
+        expected[np.ix_(f, f)] = np.linalg.inv(damped[np.ix_(f, f)])
+        np.testing.assert_allclose(t, expected, rtol=1e-4, atol=1e-6)
+    np.testing.assert_allclose(
+        inverse_curvature(X, basis, workers)[0],
+        inverse_curvature(X, basis, workers, np.ones_like(free))[0],
+        rtol=1e-5,
+        atol=1e-9,
+    )

@@ -1,0 +1,274 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from scipy.special import logsumexp
+from scipy.stats import multivariate_normal
+
+from hirank.core.threads import Workers
+from hirank.models import em as mixture_fit
+from hirank.models import mixture as mixture_module
+from hirank.models.em import Learner, affordable, grow, independent, split
+from hirank.models.mixture import Mixture, groups
+from hirank.optim.trace import Recorder
+
+
+@pytest.fixture
+def rng():
+    return np.random.default_rng(0)
+
+
+def gaussians(rng, weights, v, apart=2.0):
+    roots = rng.normal(size=(len(weights), v, v + 2))
+    covariances = roots @ roots.transpose(0, 2, 1) / v
+    return Mixture(np.array(weights), apart * rng.normal(size=(len(weights), v)), covariances)
+
+
+def drawn(rng, mixture, n):
+    which = rng.choice(len(mixture), n, p=mixture.weights)
+    rows = [rng.multivariate_normal(mixture.means[k], mixture.covariances[k]) for k in which]
+    return np.array(rows), which
+
+
+def by_the_textbook(mixture, x, seen):
+    """Log likelihood of the observed part; mean and covariance of the missing part of a row."""
+    o, u = np.flatnonzero(seen), np.flatnonzero(~seen)
+    joint, means, covariances = [], [], []
+    for weight, mean, S in zip(mixture.weights, mixture.means, mixture.covariances, strict=True):
+        density = 0.0
+        gain = np.zeros((len(u), len(o)))
+        if len(o):
+            inside = S[np.ix_(o, o)]
+            density = multivariate_normal(mean[o], inside).logpdf(x[o])
+            gain = S[np.ix_(u, o)] @ np.linalg.inv(inside)
+        joint.append(np.log(weight) + density)
+        means.append(mean[u] + gain @ (x[o] - mean[o]))
+        covariances.append(S[np.ix_(u, u)] - gain @ S[np.ix_(o, u)])
+    total = logsumexp(joint)
+    share = np.exp(np.array(joint) - total)
+    mean = share @ means
+    away = np.array(means) - mean
+    covariance = np.tensordot(share, covariances, axes=1) + (away.T * share) @ away
+    return total, mean, covariance
+
+
+@pytest.fixture(params=[[1.0], [0.5, 0.3, 0.2]], ids=["one", "three"])
+def table(request, rng):
+    """A mixture, 40 rows of it, and a third missing; one row empty, one complete."""
+    mixture = gaussians(rng, request.param, 6)
+    X, _ = drawn(rng, mixture, 40)
+    observed = rng.random(X.shape) < 0.65
+    observed[0], observed[1] = False, True
+    return mixture, X, observed
+
+
+def test_means_and_deviations_are_those_of_the_textbook(table):
+    mixture, X, observed = table
+    means, deviations = mixture.conditional(np.where(observed, X, 1e9), observed)
+    for x, seen, mean, deviation in zip(X, observed, means, deviations, strict=True):
+        _, expected, covariance = by_the_textbook(mixture, x, seen)
+        np.testing.assert_allclose(mean[~seen], expected, rtol=1e-9, atol=1e-9)
+        np.testing.assert_allclose(deviation[~seen] ** 2, np.diag(covariance), rtol=1e-8)
+    assert (means[observed] == X[observed]).all()
+    assert (deviations[observed] == 0).all()
+    np.testing.assert_array_equal(means, mixture.complete(np.where(observed, X, 7), observed))
+
+
+def test_likelihoods_are_those_of_the_textbook(table):
+    mixture, X, observed = table
+    for group in groups(observed):
+        likelihood, share, _ = mixture.given(X, observed, group)
+        expected = [by_the_textbook(mixture, X[i], observed[i])[0] for i in group.rows]
+        np.testing.assert_allclose(likelihood, expected, rtol=1e-9, atol=1e-9)
+        np.testing.assert_allclose(share.sum(axis=1), 1)
+
+
+def test_rows_do_not_depend_on_each_other(table):
+    mixture, X, observed = table
+    together = mixture.conditional(X, observed)
+    for i in range(len(X)):
+        alone = mixture.conditional(X[i : i + 1], observed[i : i + 1])
+        for one, all_of_them in zip(alone, together, strict=True):
+            np.testing.assert_allclose(one[0], all_of_them[i], rtol=1e-10, atol=1e-10)
+
+
+@given(observed=arrays(bool, st.tuples(st.integers(1, 12), st.integers(1, 9))))
+def test_groups_hold_each_row_once_and_all_its_holes(observed):
+    found = groups(observed)
+    rows = np.concatenate([group.rows for group in found])
+    assert sorted(rows.tolist()) == list(range(len(observed)))
+    for group in found:
+        assert group.at.shape == group.pad.shape
+        assert (group.at[group.pad] == observed.shape[1]).all()
+        for row, at, pad in zip(group.rows, group.at, group.pad, strict=True):
+            assert sorted(at[~pad].tolist()) == np.flatnonzero(~observed[row]).tolist()
+        both = ~group.pad[:, :, None] & ~group.pad[:, None, :]
+        assert (group.pairs == both).all()
+
+
+def test_large_groups_are_cut_to_size(rng, monkeypatch):
+    monkeypatch.setattr(mixture_module, "CHUNK", 50)
+    observed = rng.random((30, 5)) < 0.5
+    assert max(len(group.rows) for group in groups(observed)) <= 10
+    mixture, X = gaussians(rng, [0.6, 0.4], 5), rng.normal(size=(30, 5))
+    small = mixture.conditional(X, observed)
+    monkeypatch.undo()
+    np.testing.assert_allclose(small, mixture.conditional(X, observed), atol=1e-12)
+
+
+def test_draws_have_the_moments_that_are_known(rng):
+    mixture = gaussians(rng, [0.5, 0.5], 4)
+    x, seen = drawn(rng, mixture, 1)[0], np.array([True, False, True, False])
+    X, observed = np.repeat(x, 40_000, axis=0), np.tile(seen, (40_000, 1))
+    draws = mixture.draw(np.where(observed, X, np.nan), observed, rng)
+    assert (draws[observed] == X[observed]).all()
+    _, mean, covariance = by_the_textbook(mixture, x[0], seen)
+    scale = np.sqrt(np.diag(covariance))
+    assert np.abs((draws[:, ~seen].mean(axis=0) - mean) / scale).max() < 0.025
+    error = np.cov(draws[:, ~seen].T) - covariance
+    assert np.abs(error / np.outer(scale, scale)).max() < 0.04
+
+
+def test_draws_are_reproducible_and_differ_between_rows(table):
+    mixture, X, observed = table
+    a, b = (mixture.draw(X, observed, np.random.default_rng(3)) for _ in range(2))
+    np.testing.assert_array_equal(a, b)
+    twice = np.repeat(X[:1], 2, axis=0)
+    one, other = mixture.draw(twice, np.zeros(twice.shape, bool), np.random.default_rng(0))
+    assert not (one == other).any()
+
+
+def learner(X, observed):
+    return Learner(np.where(observed, X, 0), observed, Workers(1), Recorder())
+
+
+def test_the_likelihood_never_falls_without_noise(rng, monkeypatch):
+    monkeypatch.setattr(mixture_fit, "FLOOR", 1e-14)
+    monkeypatch.setattr(mixture_fit, "SETTLED", 0)
+    X, _ = drawn(rng, gaussians(rng, [1.0], 5), 120)
+    observed = rng.random(X.shape) < 0.6
+    observed[:, 0] |= ~observed.any(axis=1)
+    learn = learner(X, observed)
+    learn.settle(independent(X, observed), 0.0, 40)
+    likelihood = -learn.record.trace["objective"]
+    assert len(likelihood) == 40
+    assert np.diff(likelihood).min() > -1e-10
+    assert likelihood[-1] > likelihood[0] + 0.1
+
+
+def test_several_components_never_lose_likelihood_but_for_what_they_share(rng, monkeypatch):
+    """Leaning on the common covariance is no maximum of the likelihood; without it, it is."""
+    monkeypatch.setattr(mixture_fit, "FLOOR", 1e-14)
+    monkeypatch.setattr(mixture_fit, "SETTLED", 0)
+    X, _ = drawn(rng, gaussians(rng, [0.5, 0.5], 1, apart=4), 400)
+    observed = np.ones(X.shape, bool)
+    learn = learner(X, observed)  # one feature: it leans by one row in hundreds
+    learn.settle(split(independent(X, observed), len(X), 2), 0.0, 30)
+    likelihood = -learn.record.trace["objective"]
+    assert np.diff(likelihood).min() > -1e-5
+
+
+def test_mean_and_covariance_are_found_again(rng):
+    truth = gaussians(rng, [1.0], 5)
+    X, _ = drawn(rng, truth, 4000)
+    observed = rng.random(X.shape) < 0.7
+    found = learner(X, observed).settle(independent(X, observed), 0.0, 60).mixture
+    scale = np.sqrt(np.diag(truth.covariances[0]))
+    assert np.abs((found.means[0] - truth.means[0]) / scale).max() < 0.06
+    error = (found.covariances[0] - truth.covariances[0]) / np.outer(scale, scale)
+    assert np.abs(error).max() < 0.08
+
+
+def test_noise_is_added_to_what_the_features_have_of_their_own(rng):
+    X, _ = drawn(rng, gaussians(rng, [1.0], 4), 300)
+    observed = np.ones(X.shape, bool)
+    plain, noisy = (
+        learner(X, observed).settle(independent(X, observed), noise, 3).mixture.covariances[0]
+        for noise in (0.0, 0.1)
+    )
+    np.testing.assert_allclose(np.diag(noisy), 1.1 * np.diag(plain), rtol=1e-6)
+    np.testing.assert_allclose(noisy[0, 1:], plain[0, 1:])
+
+
+def clusters(rng, n=300):
+    """Two far apart, on planes of their own: truth, which, observed."""
+    which = rng.random(n) < 0.5
+    latent = rng.normal(size=(n, 2))
+    maps = rng.normal(size=(2, 2, 6))
+    X = np.where(which[:, None], latent @ maps[0] + 8, latent @ maps[1] - 8)
+    observed = rng.random(X.shape) < 0.75
+    observed[:, 0] |= ~observed.any(axis=1)
+    return X, which, observed
+
+
+def test_a_mixture_that_separates_is_found_again(rng):
+    X, which, observed = clusters(rng)
+    hidden = observed & (rng.random(X.shape) < 0.1)
+    hidden[~(observed & ~hidden).any(axis=1)] = False
+    seen = observed & ~hidden
+
+    def error(fills):
+        return float(np.mean(np.abs(fills[0] - X)[hidden]))
+
+    one, best = None, None
+    for (level,) in grow([learner(X, seen)], error):
+        one = one or level
+        if len(level.mixture) == 2:
+            best = level
+            break
+    assert best is not None
+    assert error([best.X]) < 0.7 * error([one.X])
+    order = np.argsort(-best.mixture.means[:, 0])
+    np.testing.assert_allclose(best.mixture.weights[order], [which.mean(), 1 - which.mean()])
+    for k, rows in zip(order, (which, ~which), strict=True):
+        np.testing.assert_allclose(best.mixture.means[k], X[rows].mean(axis=0), atol=0.4)
+
+
+def test_growth_ends_when_the_clock_does(rng):
+    X, _, observed = clusters(rng, 100)
+    record = Recorder(max_time=1e-9)
+    learn = Learner(np.where(observed, X, 0), observed, Workers(1), record)
+    levels = list(grow([learn], lambda fills: 1.0))
+    assert len(levels) == 1
+    assert np.isfinite(levels[0][0].X).all()
+
+
+def test_several_tables_grow_in_step(rng):
+    X, _, observed = clusters(rng, 120)
+    learners = [learner(X, observed & (rng.random(X.shape) < 0.9)) for _ in range(2)]
+    sizes = [[len(one.mixture) for one in levels] for levels in grow(learners, lambda _: 1.0)]
+    assert all(len(levels) == 2 for levels in sizes)
+    assert max(max(levels) for levels in sizes) > 1
+
+
+def test_a_split_keeps_weight_and_mean(rng):
+    mixture = gaussians(rng, [0.7, 0.3], 4)
+    larger = split(mixture, 1000, 32)
+    assert len(larger) == 4
+    np.testing.assert_allclose(larger.weights.sum(), 1)
+    np.testing.assert_allclose(larger.weights @ larger.means, mixture.weights @ mixture.means)
+    assert np.linalg.eigvalsh(larger.covariances).min() > 0
+
+
+@pytest.mark.parametrize(("n", "most", "size"), [(1000, 3, 3), (15, 32, 2), (25, 32, 3)])
+def test_a_split_needs_room_and_rows(rng, n, most, size):
+    mixture = gaussians(rng, [0.7, 0.3], 4)
+    larger = split(mixture, n, most)
+    assert len(larger) == size
+    np.testing.assert_allclose(larger.weights.sum(), 1)
+
+
+@pytest.mark.parametrize(
+    ("shape", "least", "most"), [((100, 5), 32, 32), ((20_000, 60), 1, 4), ((500, 1500), 0, 0)]
+)
+def test_what_is_affordable_depends_on_the_size(rng, shape, least, most):
+    assert least <= affordable(rng.random(shape) < 0.8) <= most
+
+
+def test_independent_features_are_filled_by_their_means(rng):
+    X = rng.normal(size=(50, 3)) * [1, 2, 3] + [0, 5, -5]
+    observed = rng.random(X.shape) < 0.5
+    filled = independent(np.where(observed, X, 1e6), observed).complete(X, observed)
+    means = np.broadcast_to(np.nanmean(np.where(observed, X, np.nan), axis=0), X.shape)
+    np.testing.assert_allclose(filled[~observed], means[~observed])

@@ -1,0 +1,242 @@
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from hirank.models import temporal_smoother as ordered
+from hirank.models.gaps import interpolate
+from hirank.models.temporal_smoother import Drift, learn, learn_changes, learn_doubt
+
+
+@pytest.fixture
+def rng():
+    return np.random.default_rng(0)
+
+
+def error(filled, truth, entries):
+    return float(np.sqrt(np.mean((filled - truth)[entries] ** 2)))
+
+
+@pytest.fixture
+def walk(rng):
+    """Eight features that follow three random walks: truth, observed, hidden, times."""
+    steps = rng.exponential(1, size=600) + 0.05
+    paths = np.cumsum(rng.normal(size=(600, 3)) * np.sqrt(steps)[:, None], axis=0)
+    truth = paths @ rng.normal(size=(3, 8))
+    truth = (truth - truth.mean(axis=0)) / truth.std(axis=0)
+    observed = rng.random(truth.shape) < 0.6
+    hidden = observed & (rng.random(truth.shape) < 0.05)
+    return truth, observed, hidden, np.cumsum(steps)
+
+
+def exact(drift, X, observed, times, fill):
+    """The minimum by dense algebra: every term written out as in the module's docstring."""
+    n, m = X.shape
+    Q = ordered._with_least(drift.change, ordered.LEAST_CHANGE)
+    C = ordered._with_least(drift.spread, ordered.LEAST_SPREAD)
+    H, b = np.zeros((n * m, n * m)), np.zeros(n * m)
+    step = np.diff(times) / drift.unit
+    for t in range(n):
+        rows = slice(t * m, t * m + m)
+        H[rows, rows] += ordered.LEVEL * np.linalg.inv(C)
+        b[rows] += ordered.LEVEL * np.linalg.solve(C, drift.mean)
+        H[rows, rows] += np.diag(~observed[t] / drift.doubt)
+        b[rows] += np.where(observed[t], 0, fill[t] / drift.doubt)
+        if t:
+            both = slice(t * m - m, t * m + m)
+            H[both, both] += np.kron([[1, -1], [-1, 1]], np.linalg.inv(Q) / step[t - 1])
+    x, free = X.ravel().copy(), ~observed.ravel()
+    x[free] = np.linalg.solve(H[np.ix_(free, free)], b[free] - H[np.ix_(free, ~free)] @ x[~free])
+    return x.reshape(n, m)
+
+
+def test_the_minimum_is_found(rng, monkeypatch):
+    monkeypatch.setattr(ordered, "EXACT", 1e-10)
+    X, fill = rng.normal(size=(2, 25, 4))
+    observed = rng.random(X.shape) < 0.4
+    root = rng.normal(size=(2, 4, 6))
+    drift = Drift(
+        rng.normal(size=4), root[0] @ root[0].T, root[1] @ root[1].T, 0.7, rng.uniform(0.1, 2, 4)
+    )
+    times = np.cumsum(rng.exponential(size=25) + 0.01)
+    found = drift.combine(X, observed, times, fill)
+    np.testing.assert_allclose(found, exact(drift, X, observed, times, fill), atol=1e-7)
+
+
+def test_unrelated_features_are_interpolated_in_uneven_time(rng, monkeypatch):
+    monkeypatch.setattr(ordered, "LEVEL", 1e-12)
+    monkeypatch.setattr(ordered, "EXACT", 1e-10)
+    times = np.cumsum(rng.exponential(size=80) + 0.01)
+    X = rng.normal(size=(80, 3))
+    observed = rng.random(X.shape) < 0.5
+    drift = Drift(np.zeros(3), np.eye(3), np.diag([1.0, 2, 3]), 1.0, np.full(3, np.inf))
+    filled = drift.combine(X, observed, times)
+    np.testing.assert_allclose(filled, interpolate(X, observed, times), atol=1e-6)
+
+
+def test_what_changes_together_is_learned(walk, rng):
+    truth, observed, _, times = walk
+    drift = learn_changes(truth, observed, times, rng)
+    filled = drift.combine(truth, observed, times)
+    line = interpolate(truth, observed, times)
+    assert error(filled, truth, ~observed) < 0.3 * error(line, truth, ~observed)
+
+
+def test_changes_are_measured_without_bias_by_gaps(rng):
+    steps = rng.normal(size=(4000, 3)) @ np.array([[1, 0.9, 0], [0, 0.4, 0], [0, 0, 2]])
+    X = np.cumsum(steps, axis=0)
+    observed = rng.random(X.shape) < 0.5
+    change = learn_changes(X, observed, None, rng).change
+    np.testing.assert_allclose(change, np.cov(steps.T), rtol=0.1, atol=0.1)
+
+
+def test_random_walk_with_unrelated_features_goes_by_time(rng):
+    truth = np.cumsum(rng.normal(size=(800, 6)), axis=0)
+    truth /= truth.std(axis=0)
+    observed = rng.random(truth.shape) < 0.6
+    hidden = observed & (rng.random(truth.shape) < 0.1)
+    fill = rng.normal(size=truth.shape)  # knows nothing
+    drift = learn(truth, observed, hidden, None, fill, rng)
+    filled = drift.combine(truth, observed, None, fill)
+    line = interpolate(truth, observed)
+    assert error(filled, truth, ~observed) < 1.05 * error(line, truth, ~observed)
+
+
+def test_white_noise_goes_by_the_fill(rng):
+    truth = rng.normal(size=(800, 2)) @ rng.normal(size=(2, 6))
+    truth = np.tanh(truth / truth.std(axis=0))
+    observed = rng.random(truth.shape) < 0.6
+    hidden = observed & (rng.random(truth.shape) < 0.1)
+    fill = truth + 0.05 * rng.normal(size=truth.shape)
+    drift = learn(truth, observed, hidden, None, fill, rng)
+    filled = drift.combine(truth, observed, None, fill)
+    assert error(filled, truth, ~observed) < 1.1 * error(fill, truth, ~observed)
+    assert error(filled, fill, ~observed) < 0.1
+
+
+def test_both_together_beat_each(walk, rng):
+    truth, observed, hidden, times = walk
+    fill = truth + 0.01 * rng.normal(size=truth.shape)
+    drift = learn(truth, observed, hidden, times, fill, rng)
+    both = error(drift.combine(truth, observed, times, fill), truth, ~observed)
+    alone = error(drift.combine(truth, observed, times), truth, ~observed)
+    assert both < 0.95 * alone
+    assert both < 0.95 * error(fill, truth, ~observed)
+
+
+def test_a_fill_without_error_is_taken_as_it_is(walk, rng):
+    truth, observed, hidden, times = walk
+    noise = rng.normal(size=truth.shape)
+    drift = learn(noise, observed, hidden, times, noise, rng)
+    filled = drift.combine(noise, observed, times, noise)
+    np.testing.assert_allclose(filled, noise, atol=1e-3)
+
+
+def test_true_values_of_missing_entries_are_never_used(walk):
+    truth, observed, hidden, times = walk
+    fill = np.where(observed, truth, 0) * 0.9
+    results = []
+    for wrong in (np.nan, 1e6):
+        X = np.where(observed, truth, wrong)
+        drift = learn(X, observed, hidden, times, fill, np.random.default_rng(0))
+        results.append(drift.combine(X, observed, times, fill))
+    np.testing.assert_array_equal(*results)
+    assert np.isfinite(results[0]).all()
+
+
+def test_hidden_entries_are_used_for_changes_once_the_doubt_is_known(walk, rng):
+    truth, observed, _, times = walk
+    hidden = observed & (rng.random(truth.shape) < 0.5)
+    fill = np.zeros_like(truth)
+    blind = learn_changes(truth, observed & ~hidden, times, np.random.default_rng(0))
+    drift = learn(truth, observed, hidden, times, fill, np.random.default_rng(0))
+    expected = learn_doubt(blind, truth, observed, hidden, times, fill).doubt
+    np.testing.assert_array_equal(drift.doubt, expected)
+    np.testing.assert_allclose(drift.mean, np.nanmean(np.where(observed, truth, np.nan), axis=0))
+
+
+def test_observed_entries_come_back_bit_for_bit(walk, rng):
+    truth, observed, hidden, times = walk
+    drift = learn(truth, observed, hidden, times, np.zeros_like(truth), rng)
+    filled = drift.combine(truth, observed, times, np.zeros_like(truth))
+    np.testing.assert_array_equal(filled[observed], truth[observed])
+    np.testing.assert_array_equal(drift.combine(truth, np.ones_like(observed), times), truth)
+
+
+def test_permuted_features_give_the_permuted_result(walk):
+    truth, observed, _, times = walk
+    drift = learn_changes(truth, observed, times, np.random.default_rng(0))
+    drift = replace(drift, doubt=np.linspace(0.1, 1, 8))
+    order = np.random.default_rng(1).permutation(8)
+    moved = Drift(
+        drift.mean[order],
+        drift.spread[np.ix_(order, order)],
+        drift.change[np.ix_(order, order)],
+        drift.unit,
+        drift.doubt[order],
+    )
+    fill = np.tanh(truth)
+    a = drift.combine(truth, observed, times, fill)[:, order]
+    b = moved.combine(truth[:, order], observed[:, order], times, fill[:, order])
+    np.testing.assert_allclose(a, b, atol=1e-6)
+
+
+def test_unit_of_time_does_not_matter(walk):
+    truth, observed, hidden, times = walk
+    a, b = (
+        learn(truth, observed, hidden, t, np.tanh(truth), np.random.default_rng(0)).combine(
+            truth, observed, t, np.tanh(truth)
+        )
+        for t in (times, 3600 * times + 1e6)
+    )
+    np.testing.assert_allclose(a, b, atol=1e-3)
+
+
+def test_few_hidden_entries_leave_a_sensible_doubt(walk, rng):
+    truth, observed, _, times = walk
+    drift = learn_changes(truth, observed, times, rng)
+    few = np.zeros_like(observed)
+    drift = learn_doubt(drift, truth, observed, few, times, truth)
+    assert (drift.doubt > 0).all()
+    assert np.isfinite(drift.doubt).all()
+    filled = drift.combine(truth, observed, times, np.zeros_like(truth))
+    assert error(filled, truth, ~observed) < error(np.zeros_like(truth), truth, ~observed)
+
+
+def test_a_fill_may_be_silent(walk, rng):
+    truth, observed, hidden, times = walk
+    drift = learn(truth, observed, hidden, times, truth + 0.01, rng)
+    silent = np.full_like(truth, np.nan)
+    np.testing.assert_array_equal(
+        drift.combine(truth, observed, times, silent),
+        replace(drift, doubt=np.full(8, np.inf)).combine(truth, observed, times, truth),
+    )
+
+
+def test_another_table_of_another_length_is_completed(walk, rng):
+    truth, observed, _, times = walk
+    drift = learn_changes(truth[:400], observed[:400], times[:400], rng)
+    filled = drift.combine(truth[400:], observed[400:], times[400:])
+    line = interpolate(truth[400:], observed[400:], times[400:])
+    missing = ~observed[400:]
+    assert error(filled, truth[400:], missing) < 0.4 * error(line, truth[400:], missing)
+
+
+@pytest.mark.parametrize("shape", [(1, 3), (2, 2), (30, 1), (5, 40)])
+def test_odd_shapes(shape, rng):
+    X = rng.normal(size=shape)
+    observed = rng.random(shape) < 0.6
+    observed[0, 0] = False
+    nothing = np.zeros_like(observed)
+    drift = learn(X, observed, nothing, None, np.zeros(shape), rng)
+    filled = drift.combine(X, observed, None, np.zeros(shape))
+    assert np.isfinite(filled).all()
+
+
+def test_long_tables_are_learned_from_stretches(rng, monkeypatch):
+    monkeypatch.setattr(ordered, "LEARNING_ROWS", 500)
+    monkeypatch.setattr(ordered, "STRETCH", 50)
+    steps = rng.normal(size=(3000, 2)) @ np.array([[1, 0.9], [0, 0.4]])
+    X = np.cumsum(steps, axis=0)
+    change = learn_changes(X, np.ones(X.shape, bool), None, rng).change
+    np.testing.assert_allclose(change, np.cov(steps.T), rtol=0.25)
