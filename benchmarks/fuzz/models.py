@@ -10,7 +10,7 @@ from pathlib import Path
 from time import perf_counter
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "tests"))
-from model_mutations import fitted_models, run
+from helpers.model_mutations import fitted_models, run
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)

@@ -6,8 +6,8 @@ import sys
 
 import numpy as np
 import pytest
-from curves import csv_of, curve
-from streams import warm
+from helpers.curves import csv_of, curve
+from helpers.streams import warm
 
 
 @pytest.fixture(scope="session")

@@ -2,7 +2,7 @@ import csv
 import json
 
 import numpy as np
-from curves import csv_of, curve
+from helpers.curves import csv_of, curve
 
 
 def read(path):

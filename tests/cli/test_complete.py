@@ -6,7 +6,7 @@ import sys
 
 import numpy as np
 import pytest
-from curves import csv_of, curve
+from helpers.curves import csv_of, curve
 
 QUICK = ("--max-time", "2")
 """Where it does not matter how good the fills are."""

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from streams import NAMES, OPTIONS, csv, finish, running, table
+from helpers.streams import NAMES, OPTIONS, csv, finish, running, table
 
 import hirank
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from streams import NAMES, OPTIONS, csv, small, table
+from helpers.streams import NAMES, OPTIONS, csv, small, table
 
 import hirank
 from hirank.cli.errors import Failure

@@ -1,7 +1,7 @@
 """scikit-learn's callbacks, where it has them."""
 
 import pytest
-from plain import plain
+from helpers.plain import plain
 
 from hirank import OnlineKFMC
 

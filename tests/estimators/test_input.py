@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from plain import plain
+from helpers.plain import plain
 
 from hirank import KFMC
 

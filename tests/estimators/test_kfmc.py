@@ -3,10 +3,10 @@ import warnings
 
 import numpy as np
 import pytest
+from helpers.plain import plain
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
-from plain import plain
 from sklearn.base import clone
 from sklearn.ensemble import RandomForestRegressor
 from sklearn.model_selection import GridSearchCV

@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
+from helpers.saved_state import differences
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from saved_state import differences
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 

@@ -4,7 +4,7 @@ import warnings
 
 import numpy as np
 import pytest
-from saved_state import differences
+from helpers.saved_state import differences
 
 from hirank import OnlineKFMC
 from hirank.metrics import missing_relative_error

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import stream_process
-from saved_state import differences, load
+from helpers import stream_process
+from helpers.saved_state import differences, load
 
 from hirank import OnlineKFMC
 
@@ -141,11 +141,11 @@ def test_wherever_it_is_interrupted(mode, stream, method):
 
 def test_a_killed_process_goes_on_from_its_last_state(mode, tmp_path):
     path, chance = tmp_path / "state.npz", random.Random(mode)
-    script = Path(stream_process.__file__)
+    folder = str(Path(stream_process.__file__).parents[1])
     saved = 0
     for _ in range(2):
-        command = [sys.executable, str(script), str(path), mode]
-        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        command = [sys.executable, "-m", "helpers.stream_process", str(path), mode]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=folder) as process:
             first = int(process.stdout.readline())
             time.sleep(chance.uniform(0, 0.4))
             process.kill()

@@ -7,7 +7,7 @@ import zipfile
 
 import numpy as np
 import pytest
-from model_mutations import packed, parts
+from helpers.model_mutations import packed, parts
 
 from hirank.online.prequential import HISTORY
 from hirank.persistence import container

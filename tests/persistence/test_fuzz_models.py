@@ -1,6 +1,6 @@
 """Mutated model files: refused clearly, or good to use. Many more: benchmarks/fuzz/models.py."""
 
-from model_mutations import fitted_models, outcome, run
+from helpers.model_mutations import fitted_models, outcome, run
 
 
 def test_mutated_files_are_refused_or_work(tmp_path):

@@ -3,7 +3,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
-from saved_state import differences, flat, load, save
+from helpers.saved_state import differences, flat, load, save
 
 from hirank import OnlineKFMC
 from hirank.kernels import RBF

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from model_mutations import packed, parts
-from saved_state import differences
+from helpers.model_mutations import packed, parts
+from helpers.saved_state import differences
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 

@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from made_up import experiment, row
+from helpers.made_up import experiment, row
 
 from hirank.study.claims import check_expected, judge
 from hirank.study.summary import at_last, failures, pick, summarize

@@ -1,7 +1,7 @@
 import re
 
 import pytest
-from made_up import CASES, OFFLINE, RECOVERY, SHAPES, TIMES, completion, row
+from helpers.made_up import CASES, OFFLINE, RECOVERY, SHAPES, TIMES, completion, row
 
 from hirank.study.page import write_page
 

@@ -7,7 +7,7 @@ import pytest
 pytest.importorskip("matplotlib", reason='needs matplotlib: pip install "hirank[plot]"')
 
 import matplotlib as mpl
-from made_up import CASES, OFFLINE, RECOVERY, SHAPES, TIMES, completion, row
+from helpers.made_up import CASES, OFFLINE, RECOVERY, SHAPES, TIMES, completion, row
 
 from hirank.study.pictures import KINDS, draw, style
 

@@ -8,8 +8,8 @@ import sys
 from pathlib import Path
 
 import numpy as np
-from saved_state import load, save
 
+from helpers.saved_state import load, save
 from hirank import OnlineKFMC
 
 SAVE_EVERY = 20
