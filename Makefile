@@ -7,7 +7,7 @@ RUN    := $(VENV)/bin/python
 .PHONY: demo test test-oldest lint clean
 
 demo: $(VENV)/ready-cli
-	$(RUN) -m hirank.demo
+	$(RUN) examples/demo.py
 
 test: $(VENV)/ready-test
 	$(RUN) -m pytest -n auto

@@ -14,6 +14,8 @@ import numpy as np
 
 from hirank.datasets import polynomial_manifolds, uniform_missing
 
+sys.path.insert(0, str(Path(__file__).parents[1]))  # for `reproduction`
+
 CASES: dict[str, dict[str, int]] = {
     "one curved surface": {"n_samples": 100, "manifolds": 1, "degree": 3},
     "three curved surfaces": {"n_samples": 100, "manifolds": 3, "degree": 3},

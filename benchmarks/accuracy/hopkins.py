@@ -35,8 +35,9 @@ from hirank.baselines import (
     SoftImpute,
 )
 from hirank.cluster import SSC
-from hirank.datasets import load_hopkins, uniform_missing
+from hirank.datasets import uniform_missing
 from hirank.metrics import clustering_error, missing_relative_error
+from reproduction.readers import load_hopkins
 
 os.environ.setdefault("HIRANK_DATA", str(Path(__file__).parents[3] / "shared" / "data"))
 SEQUENCES = ("1R2RC", "1R2TCR")

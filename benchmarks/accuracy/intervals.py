@@ -25,7 +25,8 @@ from common import CASES, report, synthetic
 from real import DATA, TABLES
 
 from hirank import KFMC
-from hirank.datasets import load_hopkins, uniform_missing
+from hirank.datasets import uniform_missing
+from reproduction.readers import load_hopkins
 
 os.environ.setdefault("HIRANK_DATA", str(DATA))
 SMALL: dict[str, Callable[[], np.ndarray]] = {

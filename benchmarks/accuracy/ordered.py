@@ -18,8 +18,9 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from common import report
 
 from hirank import KFMC
-from hirank.datasets import load_mocap, missing_gaps, uniform_missing
+from hirank.datasets import missing_gaps, uniform_missing
 from hirank.models.gaps import interpolate
+from reproduction.readers import load_mocap
 
 DATA = Path(os.environ.get("HIRANK_DATA", Path(__file__).parents[3] / "shared" / "data"))
 PATTERNS = {"random": uniform_missing, "gaps": missing_gaps}

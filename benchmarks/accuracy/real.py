@@ -17,7 +17,8 @@ from common import report
 
 from hirank import KFMC
 from hirank.core.init import soft_impute
-from hirank.datasets import load_mocap, uniform_missing
+from hirank.datasets import uniform_missing
+from reproduction.readers import load_mocap
 
 DATA = Path(os.environ.get("HIRANK_DATA", Path(__file__).parents[3] / "shared" / "data"))
 

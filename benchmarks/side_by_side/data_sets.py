@@ -19,11 +19,11 @@ from accuracy.real import DATA, TABLES
 from common import CASES
 
 from hirank.datasets import (
-    load_hopkins,
     polynomial_manifolds,
     uniform_missing,
     value_dependent_missing,
 )
+from reproduction.readers import load_hopkins
 
 PATTERNS = ("uniform", "value-dependent")
 RATES = (0.2, 0.5)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-COMMANDS = ("complete", "fit", "apply", "stream", "advise", "info", "compare", "demo")
+COMMANDS = ("complete", "fit", "apply", "stream", "advise", "info", "compare")
 HEAVY = ("numpy", "scipy", "sklearn", "pyarrow", "matplotlib")
 
 

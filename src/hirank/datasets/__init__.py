@@ -4,15 +4,10 @@
 - Streams without end, with and without changes: `polynomial_stream`, `smooth_stream`.
 - Missing patterns, which give `observed` (True = known): `uniform_missing`, `missing_per_sample`,
   `missing_gaps`, `value_dependent_missing`, `missing_blocks`.
-- Files, from a path or from the folder in the environment variable HIRANK_DATA: `load_mocap` and
-  `load_hopkins` as the paper uses them; `read_amc` and `read_asf` for any motion and skeleton.
 
 Rows are samples everywhere, and ``random_state`` is an int, a numpy Generator or None.
 """
 
-from hirank.datasets.acclaim import Motion, read_amc, read_asf
-from hirank.datasets.hopkins import Trajectories, load_hopkins
-from hirank.datasets.mocap import load_mocap
 from hirank.datasets.patterns import (
     missing_blocks,
     missing_gaps,
@@ -30,18 +25,12 @@ from hirank.datasets.synthetic import (
 
 __all__ = [
     "ManifoldStream",
-    "Motion",
-    "Trajectories",
     "add_noise",
-    "load_hopkins",
-    "load_mocap",
     "missing_blocks",
     "missing_gaps",
     "missing_per_sample",
     "polynomial_manifolds",
     "polynomial_stream",
-    "read_amc",
-    "read_asf",
     "smooth_manifolds",
     "smooth_stream",
     "twisted_cubic",

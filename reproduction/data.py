@@ -1,0 +1,111 @@
+"""Tables that experiments name, complete, and the holes that are made in them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from hirank._typing import Array, BoolArray, IntArray
+from hirank.datasets import (
+    missing_gaps,
+    missing_per_sample,
+    polynomial_manifolds,
+    twisted_cubic,
+    uniform_missing,
+)
+from reproduction.readers import load_hopkins, load_mocap
+
+
+class NoData(Exception):
+    """A file with real data was not found; the message says how to get it."""
+
+
+class Table(NamedTuple):
+    """A complete table."""
+
+    X: Array  # n x m
+    labels: IntArray | None = None  # n, which group a row belongs to
+
+
+SURFACES: dict[str, dict[str, int]] = {
+    "one curved surface": {"n_samples": 100, "degree": 3, "manifolds": 1},
+    "three curved surfaces": {"n_samples": 100, "degree": 3, "manifolds": 3},
+    "ten linear subspaces": {"n_samples": 100, "degree": 1, "manifolds": 10},
+    # The paper's examples of equation 36: 0.56 for three surfaces, 0.64 for ten planes.
+    "three quadratic surfaces": {
+        "n_samples": 100,
+        "n_features": 20,
+        "latent": 2,
+        "degree": 2,
+        "manifolds": 3,
+    },
+    "three quadratic surfaces, 1200 samples": {
+        "n_samples": 400,
+        "n_features": 20,
+        "latent": 2,
+        "degree": 2,
+        "manifolds": 3,
+    },
+    "ten planes": {"n_samples": 30, "n_features": 20, "latent": 2, "degree": 1, "manifolds": 10},
+}
+"""Tables of polynomials: arguments of `polynomial_manifolds`; n_samples is of each surface."""
+
+
+def structure(name: str, **options: int) -> dict[str, Any]:
+    """What a table of polynomials is made of, as `hirank.theory` wants it; n_samples is of all."""
+    parts: dict[str, Any] = {"n_features": 30, "latent": 3, **SURFACES[name], **options}
+    parts.pop("shuffle", None)
+    parts["n_samples"] *= parts["manifolds"]
+    return parts
+
+
+def _surfaces(name: str, seed: int, **options: Any) -> Table:
+    parts = {**SURFACES[name], **options}
+    X, labels = polynomial_manifolds(**parts, return_labels=True, random_state=seed)
+    return Table(X, labels)
+
+
+def _hopkins(name: str, seed: int) -> Table:
+    return Table(*load_hopkins(name))
+
+
+def _mocap(seed: int, step: int = 2) -> Table:
+    return Table(load_mocap(step=step).X)
+
+
+TABLES: dict[str, Callable[..., Table]] = {
+    **{name: partial(_surfaces, name) for name in SURFACES},
+    "twisted cubic": lambda seed, n_samples=100: Table(twisted_cubic(n_samples, random_state=seed)),
+    "1R2RC": partial(_hopkins, "1R2RC"),
+    "1R2TCR": partial(_hopkins, "1R2TCR"),
+    "mocap": _mocap,
+    "shape of mocap": lambda seed: Table(np.zeros((3392, 62))),  # for pictures of patterns
+}
+
+
+def table(name: str, seed: int, **options: Any) -> Table:
+    """A complete table, n x m; the same for the same seed."""
+    try:
+        return TABLES[name](seed, **options)
+    except FileNotFoundError as error:
+        raise NoData(str(error)) from error
+
+
+PATTERNS: dict[str, Callable[[Array, float, int], BoolArray]] = {
+    "none": lambda X, rate, seed: np.ones(X.shape, bool),
+    "random": lambda X, rate, seed: uniform_missing(
+        X.shape, rate, keep_one=True, random_state=seed
+    ),
+    "gaps": lambda X, rate, seed: missing_gaps(X.shape, rate, random_state=seed),
+    "per sample": lambda X, rate, seed: missing_per_sample(
+        X.shape, round(rate * X.shape[1]), random_state=seed
+    ),
+}
+
+
+def holes(X: Array, pattern: str, rate: float, seed: int) -> BoolArray:
+    """What is observed of a table: bool, n x m, True = known."""
+    return PATTERNS[pattern](X, rate, seed + 1000)  # not the seed that drew the table

@@ -1,0 +1,106 @@
+"""Growth: time and memory against the number of samples, with slopes to compare with."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from reproduction.pictures import style
+from reproduction.pictures.bars import UNITS
+from reproduction.pictures.lines import curves_of, draw_line, found_in
+from reproduction.summary import Row, failures, late_exponent, pick
+
+SHORT = {
+    "fit seconds": "time",
+    "peak MB": "memory",
+    "seconds per sample": "time for a sample",
+    "seconds per new sample": "a new one",
+}
+"""Measures in the heading of the legend."""
+
+
+def growth(experiment: Any, rows: Sequence[Row], picture: Mapping[str, Any]) -> Any:
+    """Measures against `at`, the number of samples, on log-log scales, a panel for each.
+
+    The legend tells the exponents, fitted to the larger half of the sizes.
+    """
+    measures = picture.get("measure", ["fit seconds", "peak MB"])
+    measures = [measures] if isinstance(measures, str) else list(measures)
+    found = found_in(rows, {**picture, "measure": measures}, last=False)
+    shown = [name for name in measures if pick(found, measure=name)]
+    if not shown:
+        return None
+    looks = style.looks(experiment, rows)
+    drawn = style.figure(4.4)
+    wanted = picture.get("methods") or list(looks)
+    handles: dict[str, Any] = {}
+    powers: dict[str, list[str]] = {name: [] for name in wanted}
+    axes = drawn.subplots(1, len(shown), squeeze=False)[0]
+    for ax, measure in zip(axes, shown, strict=True):
+        curves = {
+            name: [(at, spread) for at, spread in curve if spread.median > 0]
+            for name, curve in curves_of(pick(found, measure=measure), "at").items()
+        }
+        for name in wanted:
+            curve = curves.get(name, [])
+            if curve:
+                handles[name] = draw_line(ax, curve, looks[name])
+            powers[name].append(_power(curve))
+        points = [point for curve in curves.values() for point in curve]
+        ax.set(xscale="log", xlabel="samples n", ylabel=UNITS.get(measure, measure))
+        style.make_log(ax, "y", [spread.median for _, spread in points])
+        _slopes(ax, points)
+    labels = {
+        f"{name}   {' | '.join(powers[name])}": handles[name] for name in wanted if name in handles
+    }
+    heading = " | ".join(SHORT.get(each, each) for each in shown)
+    style.legend(
+        drawn, labels, title=f"exponent of {heading}", title_fontsize=9.5, alignment="left"
+    )
+    absent = [name for name in wanted if name not in handles]
+    style.tell(drawn, absent, [each for each in failures(rows) if each.method in wanted])
+    return drawn
+
+
+def _power(curve: Sequence[tuple[float, Any]]) -> str:
+    if len(curve) < 2:
+        return "\N{EN DASH}"
+    power = late_exponent([at for at, _ in curve], [spread.median for _, spread in curve])
+    return f"{round(power, 1) + 0.0:.1f}"  # no -0.0
+
+
+def _slopes(ax: Any, points: Sequence[tuple[float, Any]]) -> None:
+    """Dotted lines of n, n^2 and n^3 from the left end, in the middle of the heights there."""
+    x = np.asarray([at for at, _ in points])
+    y = np.asarray([spread.median for _, spread in points])
+    low, high = x.min(), x.max()
+    if low == high:
+        return
+    start = np.exp(np.mean(np.log(y[x == low])))
+    bottom, top = y.min() / 2, y.max() * 2
+    for power, label in ((1, "n"), (2, "n²"), (3, "n³")):
+        end = min(high, low * (top / start) ** (1 / power))
+        ax.plot(
+            [low, end],
+            [start, start * (end / low) ** power],
+            ":",
+            color="#888888",
+            lw=1.1,
+            zorder=1,
+        )
+        ax.annotate(
+            label,
+            (end, start * (end / low) ** power),
+            (3, 2),
+            textcoords="offset points",
+            fontsize=9,
+            color="#666666",
+        )
+    ax.set_ylim(bottom, top * 1.6)
+    sizes = np.unique(x)
+    shown = sizes[:: -(-len(sizes) // 6)]
+    ax.set_xticks(shown, [f"{size:,.0f}" for size in shown])
+    ax.minorticks_off()
+    ax.set_xlim(low / 1.1, high * 1.25)

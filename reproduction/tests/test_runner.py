@@ -1,0 +1,127 @@
+from pathlib import Path
+
+import pytest
+
+import hirank
+from reproduction import config, machine
+from reproduction.cache import Cache
+from reproduction.cells import Cell, Method
+from reproduction.data import NoData
+from reproduction.runner import Costs, execute, run
+from reproduction.tidy_table import rows
+
+CONFIG = """
+title = "Small"
+shows = "nothing"
+task = "completion"
+data = ["one curved surface"]
+rates = [0.2]
+seeds = 2
+
+[[method]]
+name = "LRF"
+estimator = "LRF"
+grid = { rank = [2, 4] }
+
+[[method]]
+name = "mean"
+estimator = "mean"
+source = "peer"
+
+[[method]]
+name = "none"
+estimator = "LRF"
+settings = { rank = -1 }
+"""
+
+
+@pytest.fixture(scope="module")
+def experiment(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("experiments")
+    (folder / "small").mkdir()
+    (folder / "small" / "config.toml").write_text(CONFIG)
+    return config.load(folder, "small")
+
+
+@pytest.fixture(scope="module")
+def done(experiment, tmp_path_factory):
+    """The files of a run with one process and of one with two, and what the first told."""
+    paths, told = [tmp_path_factory.mktemp("cells") / f"{jobs}.jsonl" for jobs in (1, 2)], []
+    run(experiment, Cache(paths[0]), jobs=1, tell=told.append)
+    run(experiment, Cache(paths[1]), jobs=2)
+    return paths, told
+
+
+def timeless(found):
+    """Rows without what differs from run to run."""
+    return [
+        {key: value for key, value in row.items() if "seconds" not in key}
+        for row in found
+        if "seconds" not in row["measure"]
+    ]
+
+
+def test_the_number_of_processes_does_not_change_the_table(experiment, done):
+    one, other = (timeless(rows(experiment, Cache(path))) for path in done[0])
+    assert repr(one) == repr(other)  # NaN, of failures, equals nothing
+    assert {row["method"] for row in one} == {"LRF", "mean", "none"}
+
+
+def test_it_tells_how_far_it_is(done):
+    told = done[1]
+    assert [(p.done, p.total) for p in told] == [(i + 1, 7) for i in range(7)]
+    assert all(p.seconds_left >= 0 for p in told)
+
+
+def test_what_is_there_is_not_run_again(experiment, done):
+    path, told = done[0][0], []
+    before = path.read_bytes()
+    run(experiment, Cache(path), jobs=2, tell=told.append)
+    assert not told
+    assert path.read_bytes() == before
+
+
+def test_a_failure_is_a_result(experiment, done):
+    failed = [row for row in rows(experiment, Cache(done[0][0])) if row["failure"]]
+    assert [row["method"] for row in failed] == ["none", "none"]
+    assert all("rank" in row["failure"] for row in failed)
+
+
+def test_without_real_data_nothing_is_run(tmp_path, monkeypatch):
+    monkeypatch.setenv("HIRANK_DATA", str(tmp_path))
+    (tmp_path / "real").mkdir()
+    text = CONFIG.replace("one curved surface", "1R2RC")
+    (tmp_path / "real" / "config.toml").write_text(text)
+    with pytest.raises(NoData, match="1R2RC"):
+        run(config.load(tmp_path, "real"), Cache(tmp_path / "cells.jsonl"))
+
+
+def test_the_same_cell_gives_the_same_numbers():
+    method = Method("LRF", "LRF", settings={"rank": 3})
+    cell = Cell("completion", "one curved surface", "random", 0.3, 4, method)
+    one, other = (
+        [m for m in execute(cell).measurements if "seconds" not in m.measure] for _ in range(2)
+    )
+    assert one == other
+    assert len(one) >= 2
+
+
+def test_times_are_guessed_by_the_most_alike():
+    def cell(name, data):
+        return Cell("completion", data, "random", 0.3, 0, Method(name, "LRF"))
+
+    costs = Costs()
+    assert costs.mean([cell("a", "x")]) == 0
+    costs.learn(cell("a", "x"), 10.0)
+    costs.learn(cell("b", "y"), 30.0)
+    assert costs.mean([cell("a", "x")]) == 10
+    assert costs.mean([cell("b", "x")]) == 30
+    assert costs.mean([cell("c", "z")]) == 20
+    assert costs.mean([]) == 0
+
+
+def test_every_part_that_numbers_depend_on_exists():
+    folder = Path(hirank.__file__).parent
+    for part in machine.SOURCES:
+        assert (folder / part).is_dir() or (folder / f"{part}.py").is_file(), part
+    assert machine.code() == machine.code()

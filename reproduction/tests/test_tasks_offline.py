@@ -1,0 +1,257 @@
+"""The tasks of offline experiments: what they measure, and that the same cell gives the same."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from hirank.cluster import SSC
+from hirank.metrics import (
+    clustering_error,
+    missing_relative_error,
+    relative_error,
+    standardized_rmse,
+)
+from reproduction.cells import Cell, Method
+from reproduction.data import SURFACES, NoData, structure, table
+from reproduction.methods import make
+from reproduction.tasks import (
+    clustering,
+    completion,
+    growth,
+    ranks,
+    sampling,
+    snapshots,
+)
+from reproduction.trial import Trial, errors, fitted, trial_of
+
+MEAN = Method("mean", "mean", "peer")
+NEWTON = Method(
+    "KFMC (RBF)",
+    "KFMC",
+    "paper",
+    {
+        "n_components": 8,
+        "kernel": "rbf",
+        "bandwidth": 1.0,
+        "solver": "newton",
+        "scale": False,
+        "max_iter": 20,
+        "tol": 0.0,
+    },
+)
+TIMES = ("fit seconds", "seconds per sample", "seconds per new sample", "peak MB")
+
+
+def cell(task: str, method: Method = MEAN, **changes) -> Cell:
+    small = {"data": {"n_samples": 20, "n_features": 8, "latent": 2, "degree": 2}}
+    usual = Cell(task, "three curved surfaces", "random", 0.3, 0, method, small)
+    return replace(usual, **changes)
+
+
+def numbers(found) -> list:
+    return [m for m in found if m.measure not in TIMES]
+
+
+def one(found, measure: str) -> float:
+    (value,) = [m.value for m in found if m.measure == measure]
+    return value
+
+
+@pytest.mark.parametrize("method", [MEAN, NEWTON], ids=lambda method: method.name)
+def test_completion_measures_what_the_metrics_say(method):
+    given = cell("completion", method)
+    trial = trial_of(given)
+    filled = fitted(given, trial.given).filled
+    np.testing.assert_array_equal(filled[trial.observed], trial.truth[trial.observed])
+    found = list(completion.run(given))
+    assert one(found, "relative error") == relative_error(filled, trial.truth)
+    known = trial.truth, trial.observed
+    assert one(found, "missing error") == missing_relative_error(filled, *known)
+    # Up to rounding: columns are picked on the way, and sums taken in another order.
+    wanted = standardized_rmse(filled, *known)
+    assert one(found, "standardized error") == pytest.approx(wanted, rel=1e-12)
+    assert one(found, "fit seconds") >= 0
+
+
+def test_same_cell_same_numbers_and_another_seed_others():
+    given = cell("completion", NEWTON)
+    first = numbers(completion.run(given))
+    assert first == numbers(completion.run(given))
+    assert first != numbers(completion.run(replace(given, seed=1)))
+
+
+def test_a_window_completes_rows_as_they_come():
+    online = Method("hirank online", "OnlineKFMC", "hirank", {"n_start": 40, "max_iter": 5})
+    given = cell("completion", online)
+    trial = trial_of(given)
+    model = make(online, 0)
+    first = model.partial_fit_transform(trial.given[:50])
+    second = model.partial_fit_transform(trial.given[50:])
+    filled = fitted(given, trial.given).filled
+    np.testing.assert_array_equal(filled, np.concatenate([first, second]))
+
+
+def test_features_of_rounding_errors_do_not_count_as_standardized():
+    rng = np.random.default_rng(0)
+    truth = rng.normal(size=(30, 3))
+    truth[:, 2] = 1e-15 * rng.normal(size=30)
+    observed = rng.random(truth.shape) < 0.7
+    filled = np.where(observed, truth, 0.0)
+    filled[:, 2] = 1.0
+    found = list(errors(filled, Trial(truth, observed, None)))
+    assert one(found, "standardized error") < 1.5
+    assert one(found, "relative error") > 0.5
+
+
+def test_a_fit_that_leaves_holes_is_an_error():
+    given = np.array([[1.0, np.nan], [2.0, 3.0]])
+    trial = Trial(np.nan_to_num(given, nan=1.0), ~np.isnan(given), None)
+    with pytest.raises(ValueError, match="NaN"):
+        list(errors(given, trial))
+
+
+def test_clustering_takes_the_best_alpha_and_tells_the_default():
+    options = {"data": {"n_samples": 15, "n_features": 8, "latent": 2, "degree": 1}}
+    given = cell("clustering", options=options | {"alphas": [2.0, 50.0]})
+    trial = trial_of(given)
+    filled = fitted(given, trial.given).filled
+    by_hand = {
+        alpha: clustering_error(
+            trial.labels, SSC(3, alpha=alpha, random_state=0).fit_predict(filled)
+        )
+        for alpha in (2.0, 50.0, 800.0)
+    }
+    found = list(clustering.run(given))
+    assert one(found, "clustering error") == min(by_hand.values())
+    assert one(found, "clustering error, default") == by_hand[800.0]
+    assert one(found, "relative error") == relative_error(filled, trial.truth)
+
+
+def test_clustering_needs_groups():
+    with pytest.raises(ValueError, match="no groups"):
+        list(clustering.run(cell("clustering", data="twisted cubic", options={})))
+
+
+def cubic(method: Method, **changes) -> Cell:
+    options = {"data": {"n_samples": 12}, "iterations": [0, 3, 9]}
+    usual = Cell("snapshots", "twisted cubic", "per sample", 1 / 3, 0, method, options)
+    return replace(usual, **changes)
+
+
+def values(found, measure: str, at: float) -> np.ndarray:
+    """Features x samples."""
+    return np.array(
+        [[m.value for m in found if m.measure == f"{measure}{j}" and m.at == at] for j in (1, 2, 3)]
+    )
+
+
+def test_snapshots_lead_from_zeros_to_the_fit():
+    given = cubic(NEWTON)
+    trial = trial_of(given)
+    found = list(snapshots.run(given))
+    assert {m.at for m in found if m.measure == "x2"} == {0, 3, 9}
+    np.testing.assert_array_equal(values(found, "true x", 0).T, trial.truth)
+    np.testing.assert_array_equal(values(found, "observed x", 0).T, trial.observed)
+    assert trial.observed.sum(axis=1).tolist() == [2] * 12
+    np.testing.assert_array_equal(
+        values(found, "x", 0).T, np.where(trial.observed, trial.truth, 0.0)
+    )
+    last = values(found, "x", 9).T
+    np.testing.assert_array_equal(last[trial.observed], trial.truth[trial.observed])
+    assert one(found, "relative error") == relative_error(last, trial.truth)
+    assert not np.array_equal(last, values(found, "x", 3).T)
+    along = {m.at: m.value for m in found if m.measure == "snapshot error"}
+    assert along[0] == 1.0
+    assert along[9] == one(found, "missing error")
+
+
+def test_iterations_of_a_longer_fit_begin_like_a_shorter_one():
+    short = list(snapshots.run(cubic(NEWTON)))
+    options = {"data": {"n_samples": 12}, "iterations": [3, 9, 15]}
+    long = list(snapshots.run(cubic(NEWTON, options=options)))
+    np.testing.assert_array_equal(values(short, "x", 9), values(long, "x", 9))
+
+
+def test_a_method_without_iterations_has_one_snapshot():
+    found = list(snapshots.run(cubic(MEAN)))
+    assert {m.at for m in found if m.measure == "x1"} == {9}
+
+
+def test_growth_measures_at_n():
+    given = cell("growth", NEWTON)
+    given = replace(given, options=given.options | {"n": 31, "new": 8})
+    found = list(growth.run(given))
+    assert {m.at for m in found} == {31}
+    assert one(found, "seconds per sample") == one(found, "fit seconds") / 31
+    assert one(found, "seconds per new sample") >= 0
+    larger = list(growth.run(replace(given, options=given.options | {"n": 310})))
+    assert one(larger, "peak MB") > 2 * one(found, "peak MB") > 0
+    assert numbers(found) == numbers(growth.run(given))
+
+
+def test_new_samples_only_where_asked_for_and_possible():
+    given = cell("growth", Method("lines", "interpolation", "peer"))
+    measures = {m.measure for m in growth.run(replace(given, options={"n": 30, "new": 5}))}
+    assert "seconds per new sample" not in measures
+    measures = {m.measure for m in growth.run(cell("growth", options={"n": 30}))}
+    assert "seconds per new sample" not in measures
+
+
+@pytest.mark.parametrize(
+    ("data", "rank"),
+    [("one curved surface", 19), ("three curved surfaces", 30), ("ten linear subspaces", 30)],
+)
+def test_ranks_are_those_of_the_paper(data, rank):
+    found = list(ranks.run(cell("ranks", data=data, pattern="none", rate=0.0, options={})))
+    assert one(found, "rank") == one(found, "rank, theory") == rank
+
+
+@pytest.mark.parametrize(
+    ("data", "kfmc", "low"), [("three quadratic surfaces", 0.56, 0.91), ("ten planes", 0.64, 1.45)]
+)
+def test_rates_are_those_of_the_paper(data, kfmc, low):
+    found = list(ranks.run(cell("ranks", data=data, pattern="none", rate=0.0, options={})))
+    assert round(one(found, "observed, KFMC in theory"), 2) == kfmc
+    assert round(one(found, "observed, low rank in theory"), 2) == low
+
+
+def test_sampling_tells_whether_a_table_was_recovered():
+    given = cell("sampling", data="ten planes", options={"recovered": 2.0})
+    found = list(sampling.run(given))
+    assert one(found, "recovered") == 1
+    assert 0 < one(found, "observed, KFMC in theory") < 1
+    strict = list(sampling.run(replace(given, options={"recovered": 1e-6})))
+    assert one(strict, "recovered") == 0
+
+
+@pytest.mark.parametrize("name", SURFACES)
+def test_structure_counts_all_rows(name):
+    parts = structure(name, degree=2, shuffle=True)
+    assert table(name, 0).X.shape == (parts["n_samples"], parts["n_features"])
+    assert parts["degree"] == 2
+    assert "shuffle" not in parts
+
+
+def test_real_data_that_is_not_there_says_how_to_get_it(monkeypatch, tmp_path):
+    monkeypatch.setenv("HIRANK_DATA", str(tmp_path))
+    with pytest.raises(NoData, match="1R2RC"):
+        list(clustering.run(cell("clustering", data="1R2RC", options={})))
+
+
+def test_a_stream_needs_no_more_memory_for_more_rows():
+    settings = {"mode": "paper", "n_components": 8, "n_start": 100, "max_iter": 5}
+    given = cell("growth", Method("OL-KFMC (RBF)", "OnlineKFMC", "paper", settings))
+    peaks = [
+        one(growth.run(replace(given, options=given.options | {"n": n})), "peak MB")
+        for n in (400, 1600)
+    ]
+    assert peaks[1] < 1.5 * peaks[0]
+
+
+def test_peers_in_time_know_lines_and_last_values():
+    nan = np.nan
+    X = np.array([[nan, 1.0], [2.0, nan], [nan, nan], [6.0, 7.0]])
+    between, last = (make(Method("a", name, "peer"), 0) for name in ("interpolation", "last value"))
+    np.testing.assert_allclose(between.fit_transform(X), [[2, 1], [2, 3], [4, 5], [6, 7]])
+    np.testing.assert_array_equal(last.fit_transform(X), [[0, 1], [2, 1], [2, 1], [6, 7]])
