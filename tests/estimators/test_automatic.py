@@ -2,6 +2,7 @@
 
 import pickle
 import warnings
+from functools import partial
 from itertools import pairwise
 
 import numpy as np
@@ -14,6 +15,7 @@ from sklearn.impute import IterativeImputer
 
 from hirank import KFMC
 from hirank.baselines import LRF, SoftImpute
+from hirank.core.masking import MaskingConfig, make_folds
 from hirank.estimators.summary import _verdict
 from hirank.metrics import missing_relative_error
 
@@ -26,7 +28,9 @@ ONE = {**FEW_STEPS, "n_components": 15, "kernel": "rbf", "bandwidth": "path", "n
 def quick():
     """What is tested here holds for two folds as for five."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("hirank.selection.folds.MOST_FOLDS", 2)
+        two_folds = partial(make_folds, config=MaskingConfig(max_folds=2))
+        patch.setattr("hirank.selection.search.make_folds", two_folds)
+        patch.setattr("hirank.selection.temporal.make_folds", two_folds)
         patch.setattr("hirank.models.em.LARGEST", 4)
         yield
 
@@ -102,7 +106,7 @@ def test_a_low_rank_table_is_filled_as_well_as_by_linear_methods():
 
 
 def test_noise_is_filled_as_well_as_by_linear_methods(monkeypatch):
-    monkeypatch.setattr("hirank.selection.folds.MOST_FOLDS", 5)
+    monkeypatch.setattr("hirank.selection.search.make_folds", make_folds)
     rng = np.random.default_rng(0)
     truth = rng.normal(size=(200, 10))
     X = holes(rng, truth)

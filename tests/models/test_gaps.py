@@ -1,8 +1,7 @@
 import numpy as np
 import pytest
 
-from hirank.datasets import missing_gaps, uniform_missing
-from hirank.models.gaps import check_times, gap_lengths, hide_like, interpolate, too_long
+from hirank.models.gaps import check_times, gap_lengths, interpolate, too_long
 
 
 @pytest.fixture
@@ -54,30 +53,3 @@ def test_gap_lengths_match_a_plain_loop(rng):
 def test_times_that_can_not_be_used(times, complaint):
     with pytest.raises(ValueError, match=complaint):
         check_times(times, 3)
-
-
-@pytest.mark.parametrize("rate", [0.3, 0.5, 0.7])
-def test_hidden_gaps_are_as_long_as_the_tables_own(rate, rng):
-    observed = missing_gaps((2000, 20), rate, gaps=30, random_state=0)
-    hidden = hide_like(observed, rng)
-    assert not (hidden & ~observed).any()
-    assert 0.03 < hidden.sum() / observed.sum() < 0.1
-    own = gap_lengths(observed)[~observed].mean()
-    made = gap_lengths(observed & ~hidden)[hidden].mean()
-    assert 0.8 * own < made < 1.2 * own
-
-
-def test_hidden_entries_of_scattered_ones_are_nearly_scattered(rng):
-    observed = uniform_missing((2000, 10), 0.5, random_state=0)
-    hidden = hide_like(observed, rng)
-    own = gap_lengths(observed)[~observed].mean()
-    made = gap_lengths(observed & ~hidden)[hidden].mean()
-    assert 0.8 * own < made < 1.6 * own
-    assert (observed & ~hidden).sum(axis=0).min() >= 2
-
-
-def test_nothing_is_hidden_of_complete_or_tiny_tables(rng):
-    assert not hide_like(np.ones((500, 10), bool), rng).any()
-    tiny = np.ones((10, 4), bool)
-    tiny[3, 2] = False
-    assert not hide_like(tiny, rng).any()

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from hirank.online.prequential import BLOCK, FEWEST, KEPT, LINES, RECENT, Scores, hide_few
+from hirank.online.prequential import BLOCK, KEPT, LINES, RECENT, Scores
 
 
 def scores_of(errors, batch=25):
@@ -14,28 +14,6 @@ def scores_of(errors, batch=25):
 @pytest.fixture
 def rng():
     return np.random.default_rng(0)
-
-
-def test_only_observed_entries_are_hidden_and_enough_are_left(rng):
-    observed = rng.random((2000, 9)) < rng.random((2000, 1))
-    hidden = hide_few(observed, rng)
-    assert not (hidden & ~observed).any()
-    few = observed.sum(axis=1) < FEWEST
-    assert few.any()
-    assert not hidden[few].any()
-    assert (hidden[~few].sum(axis=1) == 1).all()
-
-
-def test_a_twentieth_of_a_long_row_is_hidden(rng):
-    observed = np.zeros((50, 200), bool)
-    observed[:, 50:150] = True
-    assert (hide_few(observed, rng).sum(axis=1) == 5).all()
-
-
-def test_every_entry_has_its_turn(rng):
-    counts = hide_few(np.ones((8000, 8), bool), rng).sum(axis=0)
-    assert counts.sum() == 8000
-    assert (np.abs(counts - 1000) < 150).all()
 
 
 @pytest.mark.parametrize(

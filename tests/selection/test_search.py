@@ -1,4 +1,5 @@
 from dataclasses import replace
+from functools import partial
 from types import SimpleNamespace
 
 import numpy as np
@@ -6,6 +7,7 @@ import pytest
 
 from hirank import KFMC
 from hirank.core.init import soft_impute
+from hirank.core.masking import MaskingConfig, make_folds
 from hirank.core.threads import Workers
 from hirank.datasets import polynomial_manifolds
 from hirank.estimators.search_plan import plan_of
@@ -23,7 +25,6 @@ from hirank.selection.candidates import (
 )
 from hirank.selection.dictionary_path import Walker
 from hirank.selection.dictionary_search import Kernelized
-from hirank.selection.folds import folds
 from hirank.selection.search import search
 
 ONE_RECIPE = {"n_components": 15, "kernel": "rbf", "bandwidth": "path"}
@@ -74,7 +75,8 @@ def rng():
 @pytest.fixture(autouse=True)
 def quick(monkeypatch):
     """What is tested here holds for two folds as for five."""
-    monkeypatch.setattr("hirank.selection.folds.MOST_FOLDS", 2)
+    two_folds = partial(make_folds, config=MaskingConfig(max_folds=2))
+    monkeypatch.setattr(search_module, "make_folds", two_folds)
     monkeypatch.setattr("hirank.models.em.LARGEST", 8)
 
 
@@ -111,7 +113,7 @@ def test_a_linear_model_is_taken_for_a_low_rank_table(low_rank):
 
 
 def test_nothing_better_than_means_is_made_of_noise(noise, monkeypatch):
-    monkeypatch.setattr("hirank.selection.folds.MOST_FOLDS", 5)  # few entries suggest structure
+    monkeypatch.setattr(search_module, "make_folds", make_folds)  # few folds suggest structure
     X, observed = noise
     chosen = choose(X, observed, **ONE_RECIPE)
     means = np.nanmean(np.where(observed, X, np.nan), axis=0)
@@ -293,7 +295,7 @@ def test_too_few_entries_are_said_to_be_too_few(rng):
 
 
 def bench(X, observed, max_time=None):
-    hidden = folds(observed, np.random.default_rng(1))
+    hidden = make_folds(observed, np.random.default_rng(1), config=MaskingConfig(max_folds=2))
     return Bench(
         np.where(observed, X, 0), observed, hidden, Workers(1), Recorder(max_time=max_time)
     )

@@ -8,6 +8,7 @@ import numpy as np
 
 from hirank._typing import Array, BoolArray
 from hirank.baselines.linear_imputer import LinearImputer
+from hirank.core.masking import mask_entries
 from hirank.core.svt import spectral_norm
 from hirank.estimators.validation import check_count, check_number, generator
 from hirank.models.als import (
@@ -20,7 +21,6 @@ from hirank.models.als import (
     with_constant,
 )
 from hirank.models.low_rank import Subspace, rank_of
-from hirank.optim.early_stopping import hide
 from hirank.optim.trace import NOTHING, Callback, Completed, Recorder
 
 
@@ -106,7 +106,9 @@ class LRF(LinearImputer):
         X1, seen, constant = with_constant(X, observed)
         if rank is None or ridge is None:
             rng = generator(self.random_state)
-            hidden = np.column_stack([hide(observed, rng, eager=True), np.zeros(len(X), bool)])
+            hidden = np.column_stack(
+                [mask_entries(observed, rng, selecting=True), np.zeros(len(X), bool)]
+            )
             rank, ridge, _, factors = choose(X1, seen, hidden, rank, ridge, record)
         als = Alternation(record, self.max_iter, self.tol)
         if not record.over:

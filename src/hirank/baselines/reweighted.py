@@ -18,12 +18,13 @@ from hirank._typing import Array, BoolArray, IntArray
 from hirank.baselines.schatten import Evaluation, Penalty, pick_landmarks
 from hirank.core.curvature import inverse_curvature
 from hirank.core.init import soft_impute
+from hirank.core.masking import mask_entries
 from hirank.core.objective import Basis
 from hirank.core.threads import Workers
 from hirank.kernels import Kernel
 from hirank.models.fit_dictionary import LOOK_AFTER
 from hirank.optim import quasi_newton as qn
-from hirank.optim.early_stopping import BestStage, hide
+from hirank.optim.early_stopping import BestStage
 from hirank.optim.path import Setting, Stage, resettle, settle
 from hirank.optim.restarts import second_look
 from hirank.optim.trace import Recorder
@@ -97,7 +98,7 @@ def complete_table(
     """
     plan = plans[0]
     choice = len(plans) > 1 or plan.smoothing is None
-    hidden = hide(observed, rng, eager=True) if choice else np.zeros_like(observed)
+    hidden = mask_entries(observed, rng, selecting=True) if choice else np.zeros_like(observed)
     with Workers() as workers:
         if not hidden.any():
             return Walk(plan, observed, record, workers)(soft_impute(X, observed))

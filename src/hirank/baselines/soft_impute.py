@@ -9,10 +9,10 @@ import numpy as np
 
 from hirank._typing import Array, BoolArray
 from hirank.baselines.linear_imputer import LinearImputer
+from hirank.core.masking import mask_entries
 from hirank.core.svt import shrink, spectral_norm
 from hirank.estimators.validation import check_count, check_number, generator
 from hirank.models.low_rank import Subspace, basis_of
-from hirank.optim.early_stopping import hide
 from hirank.optim.path import path_to
 from hirank.optim.trace import NOTHING, Callback, Completed, Recorder
 
@@ -153,7 +153,7 @@ def choose(
     X: Array, observed: BoolArray, rng: np.random.Generator, path: Path
 ) -> tuple[float, Array]:
     """The threshold that recovers hidden entries of X, n x m, best, and what it gave."""
-    hidden = hide(observed, rng, eager=True)
+    hidden = mask_entries(observed, rng, selecting=True)
     if not hidden.any():
         *_, last = path.walk(X, observed, path_to(PATH, UNJUDGED))
         return last

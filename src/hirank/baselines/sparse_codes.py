@@ -11,7 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import lars_path
 
 from hirank._typing import Array, BoolArray
-from hirank.optim.early_stopping import hide
+from hirank.core.masking import mask_entries
 
 AS_GOOD = 1.01
 """Times the lowest error on hidden entries: as good."""
@@ -141,7 +141,7 @@ def best_end(
     `fills` gives the completed table, n x m, for each l1 on the path, from a table with zeros in
     its holes and what is seen of it.
     """
-    hidden = hide(observed, rng, eager=True)
+    hidden = mask_entries(observed, rng, selecting=True)
     if not hidden.any():
         return UNJUDGED
     seen = observed & ~hidden

@@ -14,6 +14,7 @@ from hirank.cli.errors import USAGE, Failure
 from hirank.cli.fit_table import Given, read
 from hirank.cli.output_checks import check_targets
 from hirank.cli.reporter import Told
+from hirank.core.masking import mask_uniform
 
 Fill = Callable[[Array], Array]
 FEWEST = 20
@@ -68,9 +69,7 @@ def _hide(given: Given, part: float, seed: int) -> tuple[Array, BoolArray]:
     X = X[observed.any(axis=1)]
     observed = ~np.isnan(X)
     # Not the seed alone: whoever removed cells with the same one would see none hidden.
-    hidden = observed & (np.random.default_rng([seed, 1]).random(X.shape) < part)
-    hidden[~(observed & ~hidden).any(axis=1)] = False  # every row keeps a cell, every column two
-    hidden[:, (observed & ~hidden).sum(axis=0) < 2] = False
+    hidden = mask_uniform(observed, part, np.random.default_rng([seed, 1]))
     if hidden.sum() < FEWEST:
         raise Failure(
             f"Only {int(hidden.sum())} cells could be hidden, and {FEWEST} are needed to tell "

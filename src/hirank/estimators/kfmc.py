@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from hirank._typing import Array, BoolArray, PathLike
 from hirank.core.bounds import Bounds, clipped
+from hirank.core.masking import MaskingConfig
 from hirank.core.scaling import Scaling
 from hirank.core.threads import Workers
 from hirank.estimators.base import Imputer
@@ -45,7 +46,6 @@ from hirank.models.temporal_smoother import Drift
 from hirank.optim.loop import Options, nothing_to_learn
 from hirank.optim.path import resettle
 from hirank.optim.trace import Callback, Recorder
-from hirank.selection.folds import FEWEST
 from hirank.selection.temporal import InTime
 from hirank.selection.uncertainty import Confidence
 from hirank.selection.whole_table import choose
@@ -446,7 +446,7 @@ class KFMC(Imputer):
     def _learn(self, X: Array, observed: BoolArray, callback: Callback) -> tuple[Learned, RowModel]:
         options = Options(self.alpha, self.max_iter, self.tol, callback, self.max_time)
         rng = generator(self.random_state)
-        enough = self.mix or self.order is not None or observed.sum() >= FEWEST
+        enough = self.mix or self.order is not None or observed.sum() >= MaskingConfig.min_observed
         if X.shape[1] and is_automatic(self) and enough:
             return self._choose(X, observed, options, rng)
         stages, r = stages_of(self), components_of(self, len(X))

@@ -8,9 +8,9 @@ from typing import NamedTuple
 import numpy as np
 
 from hirank._typing import Array, BoolArray
+from hirank.core.masking import mask_entries
 from hirank.core.svt import spectral_norm
 from hirank.models.low_rank import filled_codes, rank_of, ridge_codes
-from hirank.optim.early_stopping import hide
 from hirank.optim.trace import Recorder
 
 RIDGES = (1e-1, 3e-2, 1e-2, 3e-3, 1e-3, 1e-4, 1e-6)
@@ -220,7 +220,7 @@ def first_subspace(
     r = None if rank == "auto" else rank_of(int(rank), X.shape)
     if not X.any():
         return np.eye(r or 1, X.shape[1]), UNJUDGED
-    hidden = hide(observed, rng, eager=True)
+    hidden = mask_entries(observed, rng, selecting=True)
     choice = choose(X, observed, hidden, r, ridge, Recorder())
     noise = UNJUDGED if np.isnan(choice.error) else np.pi / 2 * choice.error**2  # if normal
     return choice.factors.standard(), noise

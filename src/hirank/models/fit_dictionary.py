@@ -10,9 +10,10 @@ import numpy as np
 from hirank._typing import Array, BoolArray
 from hirank.core.bounds import Bounds, clipped
 from hirank.core.init import most_observed, soft_impute
+from hirank.core.masking import mask_entries
 from hirank.core.threads import Workers
 from hirank.kernels import Kernel
-from hirank.optim.early_stopping import BestStage, hide
+from hirank.optim.early_stopping import BestStage
 from hirank.optim.lbfgs import LBFGS
 from hirank.optim.loop import Options, Result, run
 from hirank.optim.newton import Newton
@@ -47,7 +48,7 @@ def complete_table(task: Task, workers: Workers, rng: np.random.Generator) -> Re
     observed entries are hidden along the way; the stage that recovers them best is walked once
     more with all entries, and is the last.
     """
-    hidden = hide(task.observed, rng)
+    hidden = mask_entries(task.observed, rng)
     seen = task.observed & ~hidden
     start = clipped(task.bounds, soft_impute(task.X, seen), seen)
     D = start[most_observed(seen, task.n_components, rng)].copy()

@@ -25,7 +25,8 @@ from numpy.typing import ArrayLike
 from scipy.linalg import cho_solve_banded, cholesky_banded
 
 from hirank._typing import Array, BoolArray, IntArray
-from hirank.models.gaps import FEWEST, check_times, interpolate
+from hirank.core.masking import MaskingConfig
+from hirank.models.gaps import check_times, interpolate
 
 LEVEL = 0.1
 """Weight of staying near the mean. Samples follow each other closely, so each counts for a part."""
@@ -210,7 +211,7 @@ def learn_doubt(
     may be far off in gaps where nothing was hidden, neighbors in time hardly can.
     """
     hidden = hidden & observed & np.isfinite(fill)
-    if hidden.sum() < FEWEST:
+    if hidden.sum() < MaskingConfig.min_masked:
         return replace(drift, doubt=_with_least(drift.spread, LEAST_SPREAD).diagonal().copy())
     squares = np.where(hidden, X - fill, 0) ** 2
     counts = hidden.sum(axis=0)

@@ -11,13 +11,14 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from hirank._typing import Array, BoolArray
+from hirank.core.masking import mask_row_entries
 from hirank.core.scaling import Scaling
 from hirank.core.threads import Workers
 from hirank.kernels import Kernel, Poly
 from hirank.models.out_of_sample import paper_samples
 from hirank.online.buffer import column_means
 from hirank.online.config import Plan
-from hirank.online.prequential import Scores, hide_few
+from hirank.online.prequential import Scores
 from hirank.optim.algorithm2 import PaperStream, falling_betas, paper_pass
 from hirank.optim.path import Setting
 from hirank.warn import warn_user
@@ -233,7 +234,7 @@ class SampleStream:
 
 def _predicted(model: PaperModel, X: Array, seen: BoolArray, rng: np.random.Generator) -> Array:
     """Errors of a few entries that are hidden, in standard deviations."""
-    hidden = hide_few(seen, rng)
+    hidden = mask_row_entries(seen, rng)
     left = np.where(seen & ~hidden, X, np.nan)
     flat = replace(
         model,

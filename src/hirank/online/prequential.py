@@ -12,12 +12,8 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from hirank._typing import Array, BoolArray
+from hirank._typing import Array
 
-PART = 0.05
-"""Part of the observed entries of a row that is hidden, at least one entry."""
-FEWEST = 3
-"""Observed entries below which a row hides none: too few would be left."""
 BLOCK = 50
 """Errors that a judgment rests on."""
 KEPT = 24 * BLOCK
@@ -36,15 +32,6 @@ LINES = 1000
 """Most lines of the history; when it is full, neighbors are merged."""
 
 HISTORY = np.dtype([("samples", np.int64), ("error", np.float64), ("entries", np.int64)])
-
-
-def hide_few(observed: BoolArray, rng: np.random.Generator) -> BoolArray:
-    """Some observed entries of each row, n x m, at random."""
-    count = observed.sum(axis=1)
-    some = np.where(count >= FEWEST, np.maximum(1, np.rint(PART * count)), 0)
-    order = np.where(observed, rng.random(observed.shape), np.inf).argsort(axis=1).argsort(axis=1)
-    hidden: BoolArray = (order < some[:, None]) & observed
-    return hidden
 
 
 @dataclass(frozen=True)

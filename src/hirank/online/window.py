@@ -19,6 +19,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from hirank._typing import Array, BoolArray
+from hirank.core.masking import MaskingConfig, mask_row_entries
 from hirank.core.scaling import Scaling
 from hirank.core.threads import Workers
 from hirank.models.fit_dictionary import Task, complete_table, walk
@@ -26,7 +27,7 @@ from hirank.models.refine_dictionary import grown, refine, renewed
 from hirank.models.row_models import Fitted
 from hirank.online.buffer import Memory, Model, column_means, wider
 from hirank.online.config import Plan
-from hirank.online.prequential import Scores, hide_few
+from hirank.online.prequential import Scores
 from hirank.online.rescale import (
     came_alive,
     deviation,
@@ -35,7 +36,6 @@ from hirank.online.rescale import (
     scaled,
     with_late_means,
 )
-from hirank.optim import early_stopping as held_out
 from hirank.optim.loop import Result, nothing_to_learn
 from hirank.optim.path import resettle
 
@@ -208,7 +208,7 @@ class WindowStream:
         X, seen, guess = X[usable], seen[usable], guess[usable]
         hidden = hidden[usable] & seen
         stages = plan.stages
-        if hidden.sum() < held_out.FEWEST:
+        if hidden.sum() < MaskingConfig.min_masked:
             hidden[:] = False
             stages = stages[: self.model.end]
         D = scaling.forward(fitted.scaling.backward(fitted.D))
@@ -295,7 +295,7 @@ def _arrive(
     hidden = np.zeros(rows.shape, bool)
     if plan.scoring:
         columns = model.columns
-        hidden[:, columns] = hide_few(~np.isnan(rows[:, columns]), rng)
+        hidden[:, columns] = mask_row_entries(~np.isnan(rows[:, columns]), rng)
     filled = model.complete(np.where(hidden, np.nan, rows))
     guess = np.where(hidden, filled, np.nan)
     with np.errstate(over="ignore"):

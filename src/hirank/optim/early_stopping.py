@@ -1,4 +1,4 @@
-"""Where a path should end: a few observed entries are hidden, and stages judged by them."""
+"""Where a path should end: the stages are compared on entries that are held out."""
 
 from __future__ import annotations
 
@@ -6,41 +6,12 @@ import numpy as np
 
 from hirank._typing import Array, BoolArray
 
-PART = 0.05
-"""Part of the observed entries that is hidden."""
-FEWEST = 50
-"""Entries below which a judgment would be chance: then nothing is hidden."""
-EAGER, LARGEST_PART = 60, 0.2
-"""Entries that are hidden all the same if asked for, unless they would be more than this part."""
 AS_GOOD = 1.02
 """Times the lowest error: as good, so that chance does not end a path early."""
 HOPELESS = 1.05
 """Times the lowest error: no way back."""
 PATIENCE = 2
 """The path ends after this many hopeless stages in a row."""
-
-
-def hide(observed: BoolArray, rng: np.random.Generator, *, eager: bool = False) -> BoolArray:
-    """Entries to hide, n x m, at random; every row and column keeps two observed entries.
-
-    None if there are too few, or if nothing is missing, since then nothing is to be filled. Who has
-    nothing else to go by is `eager`: hides entries of a complete table too, and of a small one a
-    larger part.
-    """
-    hidden = np.zeros(observed.shape, bool)
-    if observed.all() and not eager:
-        return hidden
-    known = int(observed.sum())
-    count = int(PART * known)
-    if eager and known >= EAGER / LARGEST_PART:
-        count = max(count, EAGER)
-    hidden.ravel()[rng.permutation(np.flatnonzero(observed))[:count]] = True
-    left = observed & ~hidden
-    hidden[left.sum(axis=1) < 2] = False
-    hidden[:, left.sum(axis=0) < 2] = False
-    if hidden.sum() < FEWEST:
-        hidden[:] = False
-    return hidden
 
 
 class BestStage:

@@ -9,6 +9,7 @@ import numpy as np
 from hirank._typing import Array, BoolArray
 from hirank.core.bounds import clipped
 from hirank.core.init import soft_impute
+from hirank.core.masking import make_folds
 from hirank.core.threads import Workers
 from hirank.models.em import NOISE, Learner, independent
 from hirank.models.stacking import Blend, weigh
@@ -24,7 +25,6 @@ from hirank.selection.candidates import (
 )
 from hirank.selection.dictionary_path import Walker, Walks, tried
 from hirank.selection.dictionary_search import PERFECT, Kernelized
-from hirank.selection.folds import folds
 from hirank.selection.refit import Choice, fit, gain, spreading
 from hirank.selection.refit_dictionary import unlearned
 from hirank.selection.results import Chosen, HeldOut, Plan
@@ -45,7 +45,7 @@ def search(
     `hidden` are sets of entries to judge by, if not the usual ones.
     """
     X = np.where(observed, X, 0)
-    bench = Bench(X, observed, hidden or folds(observed, rng), workers, record)
+    bench = Bench(X, observed, hidden or make_folds(observed, rng), workers, record)
     if not bench.folds:
         if not observed.all():
             warn_user(

@@ -7,9 +7,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from hirank._typing import Array, BoolArray, IntArray
-from hirank.models.gaps import hide_like
+from hirank.core.masking import make_folds, mask_gaps
 from hirank.models.temporal_smoother import Drift, learn
-from hirank.selection.folds import folds
 from hirank.selection.results import Chosen
 
 
@@ -26,8 +25,8 @@ class InTime:
     def hidden(self, observed: BoolArray, rng: np.random.Generator) -> list[BoolArray]:
         """Entries to hide, n x v, in gaps like those of the table; single ones if it has none."""
         hidden = np.zeros(observed.shape, bool)
-        hidden[self.order] = hide_like(observed[self.order], rng)
-        return [hidden] if hidden.any() else folds(observed, rng)
+        hidden[self.order] = mask_gaps(observed[self.order], rng)
+        return [hidden] if hidden.any() else make_folds(observed, rng)
 
     def learn(
         self, X: Array, observed: BoolArray, chosen: Chosen, rng: np.random.Generator
