@@ -246,11 +246,8 @@ def _collapse(observed: BoolArray, groups: Groups) -> tuple[BoolArray, IntArray 
             f"groups must have one label for each of {observed.shape[1]} columns; "
             f"got an array of shape {labels.shape}."
         )
-    _, inverse = np.unique(labels, return_inverse=True)
-    counts = np.bincount(inverse)
-    units = np.zeros((len(observed), len(counts)), int)
-    np.add.at(units, (slice(None), inverse), observed)
-    return units == counts, inverse
+    names, inverse = np.unique(labels, return_inverse=True)
+    return np.column_stack([observed[:, labels == name].all(axis=1) for name in names]), inverse
 
 
 def _restore(mask: BoolArray, observed: BoolArray, *, min_per_row: int) -> BoolArray:
