@@ -4,13 +4,25 @@ VENV   := .venv
 OLDEST := .venv-oldest
 RUN    := $(VENV)/bin/python
 
-.PHONY: demo test test-oldest lint clean
+# Real data, for reproduction, benchmarks and their tests, which are skipped without it.
+export HIRANK_DATA ?= $(abspath $(wildcard ../shared/data))
+
+.PHONY: demo reproduce test test-slow test-oldest lint clean
 
 demo: $(VENV)/ready-cli
 	$(RUN) examples/demo.py
 
+# Lists the experiments of the paper; `python -m reproduction NAME` runs one.
+reproduce: $(VENV)/ready-cli
+	$(RUN) -m reproduction --list
+
 test: $(VENV)/ready-test
 	$(RUN) -m pytest -n auto
+
+# What is marked slow, and the reproduction of the paper.
+test-slow: $(VENV)/ready-test
+	$(RUN) -m pytest -n auto -m slow
+	$(RUN) -m pytest -n auto -m "" reproduction
 
 # The oldest versions of all dependencies that pyproject.toml allows.
 test-oldest: $(OLDEST)/ready
@@ -43,4 +55,4 @@ $(OLDEST)/ready: $(OLDEST)/bin/pip pyproject.toml tests/oldest.txt
 	touch $@
 
 clean:
-	rm -rf $(VENV) $(OLDEST) dist build demo.png
+	rm -rf $(VENV) $(OLDEST) dist build reproduction/build demo.png

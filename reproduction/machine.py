@@ -29,20 +29,22 @@ def facts() -> dict[str, Any]:
     }
 
 
+HERE = Path(__file__).parent
+LIBRARY = Path(hirank.__file__).parent
 SOURCES = (
-    *("kernels", "model", "solvers", "streams", "choice", "estimators", "baselines", "cluster"),
-    *("datasets", "metrics", "theory", "study/tasks"),
-    *("study/data", "study/methods", "study/published", "study/trial"),
+    *(LIBRARY / name for name in ("kernels", "core", "optim", "models", "selection", "online")),
+    *(LIBRARY / name for name in ("estimators", "baselines", "cluster", "datasets", "theory")),
+    *(LIBRARY / "metrics.py", HERE / "tasks", HERE / "readers"),
+    *(HERE / f"{name}.py" for name in ("data", "methods", "published", "trial")),
 )
-"""Parts of hirank that numbers depend on. How they are shown does not change them."""
+"""The code that numbers depend on. How they are shown does not change them."""
 
 
 def code() -> str:
-    """A fingerprint of hirank's source: runs of different code are told apart by it."""
+    """Return a fingerprint of the code, by which runs of different code are recognized."""
     found = hashlib.sha256()
-    folder = Path(hirank.__file__).parent
     for part in SOURCES:
-        for file in sorted([*folder.glob(f"{part}.py"), *folder.glob(f"{part}/*.py")]):
+        for file in [part] if part.suffix else sorted(part.glob("*.py")):
             found.update(file.read_bytes())
     return found.hexdigest()[:12]
 

@@ -22,7 +22,7 @@ HEAD = """\
 # The paper, reproduced
 
 Fan and Udell, *Online high rank matrix completion*, CVPR 2019: its figures and tables, run again \
-with hirank. This page is written by `hirank reproduce` from the tables of the runs; the \
+with hirank. This page is written by `python -m reproduction` from the tables of the runs; the \
 claims, and the words on why something differs, stand in the `config.toml` of each experiment.
 
 Numbers are medians over seeds. A claim holds if it does in all cases (tables, patterns, rates), \
@@ -114,7 +114,7 @@ def _how(experiment: Any, rows: Sequence[Row]) -> str:
         f"{count(len({row['seed'] for row in rows}), 'seed')}; {count(len(ran), 'run')}, "
         f"{spent} of CPU time.",
         f"{'; '.join(machines)}; {when}.",
-        f"Again: `hirank reproduce {experiment.name}{quick}`.",
+        f"Again: `python -m reproduction {experiment.name}{quick}`.",
     ]
     if any(map(_grid, experiment.methods)):
         parts[0] += " In brackets the grids, of which the best is shown."

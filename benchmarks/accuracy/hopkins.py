@@ -8,7 +8,6 @@ estimator with fit_transform.
 """
 
 import argparse
-import os
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -39,7 +38,6 @@ from hirank.datasets import uniform_missing
 from hirank.metrics import clustering_error, missing_relative_error
 from reproduction.readers import load_hopkins
 
-os.environ.setdefault("HIRANK_DATA", str(Path(__file__).parents[3] / "shared" / "data"))
 SEQUENCES = ("1R2RC", "1R2TCR")
 ALPHAS = (20.0, 100.0, 800.0)
 """For the best result. The paper takes three values as well, of a parameter it does not define."""

@@ -10,7 +10,6 @@ one of the constant width.
 """
 
 import argparse
-import os
 import sys
 import time
 import warnings
@@ -22,13 +21,12 @@ from sklearn import datasets
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 from common import CASES, report, synthetic
-from real import DATA, TABLES
+from real import TABLES
 
 from hirank import KFMC
 from hirank.datasets import uniform_missing
 from reproduction.readers import load_hopkins
 
-os.environ.setdefault("HIRANK_DATA", str(DATA))
 SMALL: dict[str, Callable[[], np.ndarray]] = {
     **TABLES,
     "white wine": lambda: TABLES["white wine"]()[::4],

@@ -6,7 +6,6 @@ of time, and KFMC that does. A fit takes minutes.
 
 import argparse
 import itertools
-import os
 import sys
 import time
 from collections.abc import Iterator
@@ -21,8 +20,9 @@ from hirank import KFMC
 from hirank.datasets import missing_gaps, uniform_missing
 from hirank.models.gaps import interpolate
 from reproduction.readers import load_mocap
+from reproduction.readers.files import data_folder
 
-DATA = Path(os.environ.get("HIRANK_DATA", Path(__file__).parents[3] / "shared" / "data"))
+DATA = data_folder()
 PATTERNS = {"random": uniform_missing, "gaps": missing_gaps}
 CONSTANT = 1e-6
 """Spread of the clavicles, which hold nothing but rounding errors: see `load_mocap`."""

@@ -1,7 +1,6 @@
 """Real tables: RMSE of standardized features over entries removed at random, 20 and 50 %."""
 
 import argparse
-import os
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -19,8 +18,9 @@ from hirank import KFMC
 from hirank.core.init import soft_impute
 from hirank.datasets import uniform_missing
 from reproduction.readers import load_mocap
+from reproduction.readers.files import data_folder
 
-DATA = Path(os.environ.get("HIRANK_DATA", Path(__file__).parents[3] / "shared" / "data"))
+DATA = data_folder()
 
 
 def air_quality() -> np.ndarray:

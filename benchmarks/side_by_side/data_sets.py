@@ -1,7 +1,7 @@
 """The tables: complete, numeric, in their own units, without features that do not vary.
 
 SETS maps a name to a function of the seed; only synthetic tables depend on it. Files are looked
-for in HIRANK_DATA or ../shared/data.
+for in the folder HIRANK_DATA, by default `data` in the repository.
 """
 
 from __future__ import annotations

@@ -23,19 +23,19 @@ class Motion(NamedTuple):
 
 
 def read_amc(path: str | Path, *, skeleton: str | Path | Skeleton | None = None) -> Motion:
-    r"""The frames of an AMC file, all of them, angles as they are stored.
+    r"""Read all frames of an AMC file, with angles as they are stored.
 
     Every frame must have the bones of the first one, in their order, with as many numbers, and the
-    frames must be numbered one after another. Anything else is an error that names the line. Whole
-    frames that are absent at the end can't be noticed, nor, without a skeleton, bones absent from
-    all frames.
+    frames must be numbered consecutively. Anything else is an error that names the line. Whole
+    frames that are absent at the end cannot be detected, nor, without a skeleton, bones that are
+    absent from all frames.
 
     Parameters
     ----------
     path : path
-    skeleton : path of an ASF file or what `read_asf` gives, optional
-        To check that the frames have exactly the bones and numbers of their skeleton, and to name
-        the features by its channels.
+    skeleton : path of an ASF file or result of `read_asf`, optional
+        Used to check that the frames have exactly the bones and numbers of their skeleton, and to
+        name the features by its channels.
 
     Returns
     -------
@@ -48,7 +48,7 @@ def read_amc(path: str | Path, *, skeleton: str | Path | Skeleton | None = None)
     >>> import pathlib, tempfile
     >>> from reproduction.readers import read_amc
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = pathlib.Path(folder) / "walk.amc"
+    ...     path = pathlib.Path(folder) / "motion.amc"
     ...     lines = [":DEGREES", "1", "root 0 1", "hand 30", "2", "root 0 1.5", "hand 31"]
     ...     _ = path.write_text("\n".join(lines) + "\n")
     ...     motion = read_amc(path)
@@ -61,12 +61,12 @@ def read_amc(path: str | Path, *, skeleton: str | Path | Skeleton | None = None)
     path = Path(path)
     reader = _Frames(path)
     for number, line in _lines(path, comments=(":",)):
-        reader.take(number, line.split())
+        reader.read_line(number, line.split())
     reader.finish()
     counts = {bone: len(values) for bone, values in reader.first.items()}
     X = np.array(reader.rows)
     if skeleton is None:
-        return Motion(X, numbered(counts))
+        return Motion(X, number_channels(counts))
     channels = skeleton if isinstance(skeleton, dict) else read_asf(skeleton)
     expected = {bone: len(names) for bone, names in channels.items() if names}
     for bone in sorted(set(counts) | set(expected)):
@@ -79,7 +79,7 @@ def read_amc(path: str | Path, *, skeleton: str | Path | Skeleton | None = None)
 
 
 def read_asf(path: str | Path) -> Skeleton:
-    r"""The channels of each bone of a skeleton, an ASF file, in the order of the file.
+    r"""Read the channels of each bone of a skeleton, an ASF file, in the order of the file.
 
     Parameters
     ----------
@@ -88,8 +88,8 @@ def read_asf(path: str | Path) -> Skeleton:
     Returns
     -------
     skeleton : dict from bone to names of channels
-        Of tx, ty, tz (positions), rx, ry, rz (angles) and l (length). A bone that can't move has
-        none.
+        Of tx, ty, tz (positions), rx, ry, rz (angles) and l (length). A bone that cannot move
+        has none.
 
     Examples
     --------
@@ -104,7 +104,7 @@ def read_asf(path: str | Path) -> Skeleton:
     """
     path = Path(path)
     skeleton: Skeleton = {}
-    bone: dict[str, tuple[str, ...]] | None = None  # what is known between begin and end
+    bone: dict[str, tuple[str, ...]] | None = None  # name and channels, between begin and end
     section, number = "", 0
     for number, line in _lines(path):
         key, *words = line.split()
@@ -124,7 +124,7 @@ def read_asf(path: str | Path) -> Skeleton:
                 _fail(path, number, "the bone that ends here has not begun or has no name")
             name = " ".join(bone["name"])
             if name in skeleton:
-                _fail(path, number, f"there is a bone {name!r} already")
+                _fail(path, number, f"bone {name!r} already exists")
             skeleton[name], bone = bone.get("dof", ()), None
         elif bone is not None and key in ("name", "dof"):
             bone[key] = _channels(path, number, words) if key == "dof" else tuple(words)
@@ -136,7 +136,7 @@ def read_asf(path: str | Path) -> Skeleton:
 
 
 class _Frames:
-    r"""The frames of an AMC file while it is read, line by line."""
+    """The frames of an AMC file while it is read, line by line."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -147,7 +147,7 @@ class _Frames:
         self._frame: int | None = None
         self._line = 0
 
-    def take(self, number: int, words: list[str]) -> None:
+    def read_line(self, number: int, words: list[str]) -> None:
         self._line = number
         if len(words) == 1 and words[0].isdecimal():
             self._begin(int(words[0]))
@@ -205,7 +205,7 @@ class _Frames:
         except ValueError:
             value = np.nan
         if not np.isfinite(value):
-            self._fail(f"{word!r} is no finite number")
+            self._fail(f"{word!r} is not a finite number")
         return value
 
     def _fail(self, problem: str) -> NoReturn:
@@ -213,8 +213,8 @@ class _Frames:
 
 
 def _lines(path: Path, comments: tuple[str, ...] = ()) -> Iterator[tuple[int, str]]:
-    """Numbered lines that say something. A file that ends inside a line was cut off."""
-    # Any bytes may stand in comments; elsewhere a replaced one can't be part of a number or name.
+    """Yield numbered lines that are neither empty nor comments; raise if the last is cut off."""
+    # Comments may contain any bytes; elsewhere a replaced byte is never part of a number or name.
     with path.open(encoding="ascii", errors="replace") as file:
         for number, line in enumerate(file, 1):
             words = line.split("#")[0].strip()
@@ -231,8 +231,8 @@ def _channels(path: Path, number: int, words: list[str]) -> tuple[str, ...]:
     return names
 
 
-def numbered(counts: dict[str, int]) -> list[str]:
-    """Names of channels by number: root_0, root_1, ..."""
+def number_channels(counts: dict[str, int]) -> list[str]:
+    """Return names of channels by number: root_0, root_1, ..."""
     return [f"{bone}_{i}" for bone, count in counts.items() for i in range(count)]
 
 

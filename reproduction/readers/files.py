@@ -1,4 +1,4 @@
-"""Where data files are, and MATLAB files read with their keys checked."""
+"""The folder with data files, and MATLAB files with checked keys."""
 
 from __future__ import annotations
 
@@ -11,40 +11,43 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.io import loadmat
 
-FOLDER = "HIRANK_DATA"
-"""The environment variable that names the folder with data files."""
+VARIABLE = "HIRANK_DATA"
+"""The environment variable with the path of the data folder."""
+DEFAULT = Path(__file__).parents[2] / "data"
+
+
+def data_folder() -> Path:
+    """Return the folder in HIRANK_DATA; `data` in the repository if that is not set."""
+    return Path(os.environ.get(VARIABLE) or DEFAULT)
 
 
 def find_file(names: Sequence[str | Path], how_to_get: str) -> Path:
-    """The first of the names that is a file, as it is or in the folder HIRANK_DATA."""
-    folder = os.environ.get(FOLDER)
-    places = [Path(name) for name in names]
-    if folder:
-        places += [Path(folder) / name for name in names]
-    for place in places:
+    """Return the first of the names that is a file, as a path or in the data folder."""
+    folder = data_folder()
+    for place in (*map(Path, names), *(folder / name for name in names)):
         if place.is_file():
             return place
-    where = f"{FOLDER} is {folder}" if folder else f"{FOLDER} is not set"
     raise FileNotFoundError(
-        f"No file {' or '.join(map(str, names))} here or in the folder that the environment "
-        f"variable {FOLDER} names ({where}). {how_to_get}"
+        f"File {' or '.join(map(str, names))} was not found, nor is it in the data folder "
+        f"{folder}. {how_to_get} Set the data folder with the environment variable {VARIABLE}, "
+        "or with the option --data."
     )
 
 
 def read_mat(path: Path, keys: Iterable[str]) -> dict[str, NDArray[Any]]:
-    """The arrays of a MATLAB file under `keys`; raise if one is absent or no numbers."""
+    """Return the arrays of a MATLAB file under `keys`; raise if one is absent or not numeric."""
     try:
         content = loadmat(path)
-    except Exception as error:  # SciPy raises many kinds of them on broken files
-        raise ValueError(f"{path} can't be read as a MATLAB file: {error}") from error
+    except Exception as error:  # SciPy raises many kinds of errors for broken files
+        raise ValueError(f"{path} cannot be read as a MATLAB file: {error}") from error
     found = [key for key in content if not key.startswith("__")]
     for key in keys:
         if key not in content:
             raise ValueError(
-                f"{path} has no key {key!r} (it has {', '.join(map(repr, found)) or 'none'}): "
-                "this is not the expected file."
+                f"{path} has no key {key!r} (keys: {', '.join(map(repr, found)) or 'none'}). "
+                "This is not the expected file."
             )
         values = content[key]
         if values.dtype.kind not in "fiu" or not np.isfinite(values).all():
-            raise ValueError(f"{path}: key {key!r} must hold finite real numbers only.")
+            raise ValueError(f"{path}: key {key!r} must contain finite real numbers only.")
     return {key: content[key] for key in keys}

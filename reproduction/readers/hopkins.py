@@ -12,8 +12,8 @@ from hirank.datasets.checks import check_count
 from reproduction.readers.files import find_file, read_mat
 
 HOW = (
-    "Get Hopkins155 from http://www.vision.jhu.edu/data/hopkins155/ and give the path of a "
-    "*_truth.mat file, or put the file into that folder."
+    "Download Hopkins155 from http://www.vision.jhu.edu/data/hopkins155/ and pass the path of a "
+    "*_truth.mat file, or save the file in that folder."
 )
 
 
@@ -25,7 +25,7 @@ class Trajectories(NamedTuple):
 
 
 def load_hopkins(name: str | Path, *, frames: int = 6) -> Trajectories:
-    """A sequence of Hopkins155 as in the paper: 2 coordinates in 6 evenly spaced frames.
+    """Read a sequence of Hopkins155 as in the paper: 2 coordinates in 6 evenly spaced frames.
 
     Parameters
     ----------
@@ -66,10 +66,10 @@ def load_hopkins(name: str | Path, *, frames: int = 6) -> Trajectories:
         raise ValueError(f"{path}: the third coordinate in x must be 1 (homogeneous coordinates).")
     if len(s) != x.shape[1] or (s != s.astype(np.intp)).any():
         raise ValueError(
-            f"{path}: s must hold a whole number for each of the {x.shape[1]} points in x; "
+            f"{path}: s must contain an integer for each of the {x.shape[1]} points in x; "
             f"its shape is {content['s'].shape}."
         )
     check_count("frames", frames, most=x.shape[2])
-    chosen = np.linspace(0, x.shape[2] - 1, frames).round().astype(int)
-    X = x[:2, :, chosen].transpose(1, 2, 0).reshape(len(s), 2 * frames)
+    selected = np.linspace(0, x.shape[2] - 1, frames).round().astype(int)
+    X = x[:2, :, selected].transpose(1, 2, 0).reshape(len(s), 2 * frames)
     return Trajectories(X.astype(np.float64), s.astype(np.intp))

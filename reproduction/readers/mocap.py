@@ -7,13 +7,13 @@ from pathlib import Path
 import numpy as np
 
 from hirank.datasets.checks import check_count
-from reproduction.readers.asf_amc import Motion, numbered, read_amc
+from reproduction.readers.asf_amc import Motion, number_channels, read_amc
 from reproduction.readers.files import find_file, read_mat
 
 PAPER_FILE = "cmu_mocap_56_06.mat"
 HOW = (
-    "Get subject 56, trial 06 from http://mocap.cs.cmu.edu/ (an .amc file) and give its path, or "
-    f"put {PAPER_FILE} with the table as key X, 62 x frames, into that folder."
+    "Download subject 56, trial 06 from http://mocap.cs.cmu.edu/ (an .amc file) and pass its path, "
+    f"or save it in that folder as {PAPER_FILE}, with the table as key X, 62 x frames."
 )
 # fmt: off
 CMU_BONES = {
@@ -30,14 +30,13 @@ CMU_BONES = {
 def load_mocap(
     path: str | Path | None = None, *, step: int = 2, skeleton: str | Path | None = None
 ) -> Motion:
-    """A CMU motion as in the paper: 62 features, every second frame.
+    """Read a CMU motion as in the paper: 62 features, every second frame.
 
     Parameters
     ----------
     path : path, optional
-        An .amc file, or a .mat file with the table as key X, 62 x frames, as it is or in the folder
-        that the environment variable HIRANK_DATA names. By default cmu_mocap_56_06.mat (subject 56,
-        trial 06), the paper's table.
+        An .amc file, or a .mat file with the table as key X, 62 x frames, as a path or in the data
+        folder. By default cmu_mocap_56_06.mat (subject 56, trial 06), the paper's table.
     step : int, default=2
         Take every step-th frame, from the first on.
     skeleton : path, optional
@@ -46,8 +45,8 @@ def load_mocap(
     Returns
     -------
     motion : record with X and names
-        X is frames x 62. In the paper's table the fingers are constant, and the clavicles but for
-        rounding errors around 0: leave these six out where features are standardized.
+        X is frames x 62. In the paper's table the fingers are constant, and so are the clavicles,
+        up to rounding errors: exclude these six where features are standardized.
 
     Examples
     --------
@@ -68,11 +67,11 @@ def load_mocap(
             )
     elif path.suffix.lower() == ".mat":
         if skeleton is not None:
-            raise ValueError(f"A skeleton says nothing of {path}: only .amc files name bones.")
+            raise ValueError(f"skeleton requires an .amc file; got {path}.")
         table = read_mat(path, ("X",))["X"]
         if table.ndim != 2 or len(table) != expected or not table.size:
             raise ValueError(f"{path}: X must be {expected} x frames; its shape is {table.shape}.")
-        motion = Motion(table.T.astype(np.float64), numbered(CMU_BONES))
+        motion = Motion(table.T.astype(np.float64), number_channels(CMU_BONES))
     else:
         raise ValueError(f"{path} is neither an .amc nor a .mat file.")
     return motion._replace(X=motion.X[::step])

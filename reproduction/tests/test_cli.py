@@ -1,4 +1,4 @@
-"""The experiments: a small one of our own in detail, and each of the real ones with --quick."""
+"""The program: a small experiment in detail, and each real one with --quick."""
 
 import json
 import os
@@ -11,15 +11,16 @@ from pathlib import Path
 
 import pytest
 
-from reproduction import cli, config
+from reproduction import config
+from reproduction.__main__ import EXPERIMENTS, main
 from reproduction.cells import Cell, Method, Outcome
+from reproduction.console import Console
 from reproduction.runner import Progress
+from reproduction.tests.conftest import ROOT
 from reproduction.tidy_table import read
 
-EXPERIMENTS = Path(__file__).parents[2] / "experiments"
-DATA = EXPERIMENTS.parents[1] / "shared" / "data"
 PARTS = 4
-"""Experiments are run in so many processes: less time goes into starting them."""
+"""The real experiments are run in so many processes: starting one takes seconds."""
 CONFIG = """
 title = "Two methods on one surface"
 shows = "nothing in the paper"
@@ -65,7 +66,7 @@ to = 0.6
 """
 
 
-def made(folder):
+def make_folder(folder):
     (folder / "experiments" / "small").mkdir(parents=True)
     (folder / "experiments" / "small" / "config.toml").write_text(CONFIG)
     return folder
@@ -73,17 +74,28 @@ def made(folder):
 
 @pytest.fixture
 def folder(tmp_path):
-    return made(tmp_path)
+    return make_folder(tmp_path)
+
+
+@pytest.fixture
+def experiments(folder):
+    return ("--experiments", str(folder / "experiments"))
 
 
 @pytest.fixture(scope="module")
-def quick(hirank, tmp_path_factory):
+def quick(reproduction, tmp_path_factory):
     """A quick run: the process, and the folder."""
-    folder = made(tmp_path_factory.mktemp("quick"))
-    return hirank("reproduce", "small", "--quick", "--json", "--jobs", 1, cwd=folder), folder
+    folder = make_folder(tmp_path_factory.mktemp("quick"))
+    options = ("--experiments", folder / "experiments", "--quick", "--json", "--jobs", 1)
+    return reproduction("small", *options), folder
 
 
-def timeless(path):
+def edit(folder, old, new):
+    path = folder / "experiments" / "small" / "config.toml"
+    path.write_text(path.read_text().replace(old, new, 1))
+
+
+def without_times(path):
     return [
         {key: value for key, value in row.items() if "seconds" not in key}
         for row in read(path)
@@ -91,166 +103,163 @@ def timeless(path):
     ]
 
 
-def test_they_are_listed(hirank, folder):
-    done = hirank("reproduce", cwd=folder)
-    assert done.returncode == 0, done.stderr
-    assert "small  Two methods on one surface" in done.stdout
+def start(*arguments, **options):
+    command = [sys.executable, "-m", "reproduction", *map(str, arguments)]
+    return subprocess.Popen(command, cwd=ROOT, **options)
 
 
-def test_unknown_ones_and_a_missing_folder_are_told(hirank, folder):
-    done = hirank("reproduce", "large", cwd=folder)
-    assert (done.returncode, done.stdout) == (3, "")
-    assert "no experiment 'large'" in done.stderr
-    assert "it has small" in done.stderr
-    done = hirank("reproduce", "--experiments", folder)  # a folder, but above the experiments
-    assert done.returncode == 2
-    assert "each is a folder in it with a config.toml" in done.stderr
+def wait_for_runs(process, cells):
+    while not cells.exists() or len(cells.read_bytes().splitlines()) < 3:
+        assert process.poll() is None
+        time.sleep(0.01)
 
 
-def test_without_a_terminal_it_tells_now_and_then(monkeypatch, capsys):
-    monkeypatch.setattr(cli, "TOLD_EVERY", 0.0)
-    tell = cli._now_and_then("small")
+@pytest.mark.parametrize("option", [[], ["--list"], ["small", "--list"]])
+def test_experiments_are_listed(experiments, option, capsys):
+    assert main([*option, *experiments]) == 0
+    assert "small  Two methods on one surface" in capsys.readouterr().out
+
+
+def test_an_unknown_experiment_is_an_error(experiments, capsys):
+    assert main(["large", *experiments]) == 2
+    assert "There is no experiment 'large'" in capsys.readouterr().err
+
+
+def test_without_a_terminal_progress_is_printed_now_and_then(capsys):
+    show = Console().progress("small", interval=0)
     cell = Cell("completion", "mocap", "random", 0.1, 0, Method("a", "KFMC"))
-    tell(Progress(cell, Outcome(cell.key, (), 1.0, 1.0), 3, 8, 130.0))
-    tell(Progress(cell, Outcome(cell.key, (), 1.0, 1.0), 8, 8, 0.0))
+
+    show(Progress(cell, Outcome(cell.key, (), 1.0, 1.0), 3, 8, 130.0))
+    show(Progress(cell, Outcome(cell.key, (), 1.0, 1.0), 8, 8, 0.0))
+
     assert capsys.readouterr().err == (
         "small: 3 of 8 runs, about 2 min left\nsmall: 8 of 8 runs, less than a minute left\n"
     )
 
 
-def test_a_quick_run_writes_table_pictures_and_page(quick):
+def test_a_quick_run_writes_table_figures_and_page(quick):
     done, folder = quick
     assert done.returncode == 0, done.stderr
-    told = json.loads(done.stdout)
-    out = folder / "build" / "reproduction"
-    rows = read(out / "tables" / "small.parquet")
+    result = json.loads(done.stdout)
+    rows = read(folder / "build" / "tables" / "small.parquet")
     assert {row["method"] for row in rows} == {"LRF", "KFMC"}
     assert {row["rate"] for row in rows} == {0.2}
     assert all(row["cores"] and row["numpy"] and row["when"] for row in rows)
-    made = sorted(Path(path).suffix for path in told["experiments"]["small"]["pictures"])
-    assert made == [".png", ".svg"]
-    page = (folder / "build" / "reproduction.md").read_text()
+    figures = sorted(Path(path).suffix for path in result["experiments"]["small"]["figures"])
+    assert figures == [".png", ".svg"]
+    page = (folder / "build" / "README.md").read_text()
     assert "Dictionaries are better than low rank." in page
-    assert "reproduction/figures/small-1.png" in page
-    assert told["experiments"]["small"]["outside"] == []  # bands are for full runs
+    assert "(figures/small-1.png)" in page
+    assert result["experiments"]["small"]["outside"] == []  # bands are for full runs
 
 
-def test_a_killed_run_goes_on_where_it_was(hirank, folder):
-    """With the same table in the end as a run that nobody disturbed, and no process left over."""
+def test_a_killed_run_continues_where_it_stopped(reproduction, experiments, folder):
+    """The table is that of an undisturbed run."""
     whole, cut = folder / "whole", folder / "cut"
-    done = hirank("reproduce", "small", "-o", whole, cwd=folder)
+    done = reproduction("small", "-o", whole, *experiments)
     assert done.returncode == 0, done.stderr
-    assert "LRF, one curved surface" in done.stderr  # outside of what is expected of it
+    assert "LRF, one curved surface" in done.stderr  # outside of its expected band
     assert "expected 0.5 to 0.6" in done.stderr
     cells = cut / "cells" / "small.jsonl"
-    command = [sys.executable, "-m", "hirank", "reproduce", "small", "-o", str(cut), "--jobs", "1"]
-    running = subprocess.Popen(command, cwd=folder, stderr=subprocess.DEVNULL)
-    while not cells.exists() or len(cells.read_bytes().splitlines()) < 3:
-        assert running.poll() is None
-        time.sleep(0.01)
+    running = start("small", "-o", cut, "--jobs", 1, *experiments, stderr=subprocess.DEVNULL)
+    wait_for_runs(running, cells)
     os.kill(running.pid, signal.SIGKILL)
     running.wait()
     kept = cells.read_bytes()
-    done = hirank("reproduce", "small", "-o", cut, cwd=folder)
+
+    done = reproduction("small", "-o", cut, *experiments)
+
     assert done.returncode == 0, done.stderr
     assert cells.read_bytes().startswith(kept[: kept.rfind(b"\n") + 1])
-    assert timeless(cut / "tables" / "small.parquet") == timeless(
-        whole / "tables" / "small.parquet"
-    )
-    assert (cut / "figures" / "small-1.svg").read_bytes() == (
-        whole / "figures" / "small-1.svg"
-    ).read_bytes()
+    one, other = (without_times(path / "tables" / "small.parquet") for path in (cut, whole))
+    assert one == other
+    one, other = ((path / "figures" / "small-1.svg").read_bytes() for path in (cut, whole))
+    assert one == other
 
 
-def test_ctrl_c_ends_it_soon_and_says_how_to_go_on(folder):
-    """With all of its processes, to each of which the terminal sends the signal."""
-    path = folder / "experiments" / "small" / "config.toml"
-    path.write_text(path.read_text().replace("seeds = 2", "seeds = 100", 1))
-    cells = folder / "out" / "cells" / "small.jsonl"
-    running = subprocess.Popen(
-        [sys.executable, "-m", "hirank", "reproduce", "small", "-o", "out", "--jobs", "2"],
-        cwd=folder,
+def test_ctrl_c_ends_all_processes_and_states_how_to_continue(experiments, folder):
+    """A terminal sends the signal to all processes."""
+    edit(folder, "seeds = 2", "seeds = 100")
+    running = start(
+        "small", "-o", folder / "out", "--jobs", 2, *experiments,
         stderr=subprocess.PIPE,
         text=True,
         start_new_session=True,
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
-    )
-    while not cells.exists() or len(cells.read_bytes().splitlines()) < 3:
-        assert running.poll() is None
-        time.sleep(0.01)
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+    )  # fmt: skip
+    wait_for_runs(running, folder / "out" / "cells" / "small.jsonl")
+
     os.killpg(running.pid, signal.SIGINT)
-    told = running.communicate(timeout=60)[1]
+
+    printed = running.communicate(timeout=60)[1]
     assert running.returncode == 130
-    assert told.endswith("are kept, and the same command goes on from them.\n")
-    assert "Traceback" not in told
+    assert printed.endswith("Finished runs are saved; the same command continues.\n")
+    assert "Traceback" not in printed
     deadline = time.monotonic() + 20
-    with suppress(ProcessLookupError):  # none is left of its group after a while
+    with suppress(ProcessLookupError):  # raised when no process of the group is left
         while time.monotonic() < deadline:
             os.killpg(running.pid, 0)
             time.sleep(0.05)
     assert time.monotonic() < deadline
 
 
-def test_fresh_runs_everything_again_and_other_code_is_told(hirank, quick):
+def test_runs_of_other_code_are_noted_and_fresh_replaces_them(reproduction, quick):
     _, folder = quick
-    cells = folder / "build" / "reproduction" / "cells" / "small.jsonl"
+    cells = folder / "build" / "cells" / "small.jsonl"
     cells.write_text(cells.read_text().replace('"code": "', '"code": "other'))
-    options = ("reproduce", "small", "--quick", "--jobs", 1)
-    done = hirank(*options, cwd=folder)
-    assert "3 runs are kept from other code; --fresh runs them again" in done.stderr
+    options = ("small", "--quick", "--jobs", 1, "--experiments", folder / "experiments")
+    done = reproduction(*options)
+    assert "3 runs are from other code. Pass --fresh to run them again." in done.stderr
     assert '"code": "other' in cells.read_text()
-    done = hirank(*options, "--fresh", cwd=folder)
+    done = reproduction(*options, "--fresh")
     assert "other code" not in done.stderr
     assert '"code": "other' not in cells.read_text()
 
 
-def test_fewer_seeds_can_be_asked_for_and_failures_are_told(folder, capsys, monkeypatch):
-    monkeypatch.setenv("HIRANK_DATA", str(folder))  # or it would be set for other tests
-    out, path = folder / "out", folder / "experiments" / "small" / "config.toml"
-    path.write_text(path.read_text().replace("rank = [3, 6]", "rank = [3, -1]"))
-    cli.run(
-        names=["small"], quick=False, output=out, experiments=folder / "experiments", seeds=1,
-        jobs=1, fresh=False, as_json=True, quiet=False,
-    )  # fmt: skip
-    assert {row["seed"] for row in read(out / "tables" / "small.parquet")} == {0}
-    assert "1 seed;" in out.with_suffix(".md").read_text()
-    told = json.loads(capsys.readouterr().out)
-    assert told["page"] == str(out.with_suffix(".md"))
-    assert told["experiments"]["small"]["cells"] == 3
-    (note,) = (note for note in told["notes"] if "failed" in note)
+def test_fewer_seeds_can_be_run_and_failures_are_noted(experiments, folder, capsys):
+    edit(folder, "rank = [3, 6]", "rank = [3, -1]")
+
+    code = main(
+        ["small", "-o", str(folder / "out"), "--seeds=1", "--jobs=1", "--json", *experiments]
+    )
+
+    assert code == 0
+    assert {row["seed"] for row in read(folder / "out" / "tables" / "small.parquet")} == {0}
+    assert "1 seed;" in (folder / "out" / "README.md").read_text()
+    result = json.loads(capsys.readouterr().out)
+    assert result["page"] == str(folder / "out" / "README.md")
+    assert result["experiments"]["small"]["cells"] == 3
+    (note,) = (note for note in result["notes"] if "failed" in note)
     assert note.startswith("small: failed: LRF: 1 of 2 runs (")
 
 
-def test_without_real_data_an_experiment_is_left_out(hirank, folder):
-    path = folder / "experiments" / "small" / "config.toml"
-    path.write_text(path.read_text().replace("one curved surface", "mocap"))
-    done = hirank("reproduce", "all", "--quick", cwd=folder, env={"HIRANK_DATA": str(folder)})
+def test_an_experiment_without_its_data_is_skipped(reproduction, experiments, folder):
+    edit(folder, "one curved surface", "mocap")
+    done = reproduction("all", "--quick", "--data", folder, *experiments)
     assert done.returncode == 0, done.stderr
-    assert "small is left out" in done.stderr
+    assert "small was skipped" in done.stderr
     assert "mocap.cs.cmu.edu" in done.stderr
 
 
 @pytest.mark.parametrize("part", range(PARTS))
-def test_every_experiment_has_a_quick_version(hirank, tmp_path, part):
-    """It runs within two minutes, no method fails, and what it draws is there."""
+def test_every_experiment_has_a_quick_version(reproduction, tmp_path, part):
+    """It ends within two minutes, no method fails, and its figures are written."""
     names = config.names(EXPERIMENTS)[part::PARTS]
-    done = hirank(
-        "reproduce", *names, "--quick", "--json", "-o", tmp_path / "out", "--jobs", 1,
-        env={"HIRANK_DATA": str(DATA)} if DATA.is_dir() else None, timeout=120 * len(names),
-    )  # fmt: skip
+    options = ("--quick", "--json", "-o", tmp_path / "out", "--jobs", 1)
+    done = reproduction(*names, *options, timeout=120 * len(names))
     assert done.returncode == 0, done.stderr
-    told = json.loads(done.stdout)["experiments"]
-    assert list(told) == names
-    for found in told.values():
-        if "left out" in found:
-            assert "HIRANK_DATA" in found["left out"]
+    results = json.loads(done.stdout)["experiments"]
+    assert list(results) == names
+    for result in results.values():
+        if "skipped" in result:
+            assert "HIRANK_DATA" in result["skipped"]
             continue
-        assert found["failures"] == []
-        assert found["pictures"]
-        assert all(Path(path).stat().st_size > 1000 for path in found["pictures"])
+        assert result["failures"] == []
+        assert result["figures"]
+        assert all(Path(path).stat().st_size > 1000 for path in result["figures"])
 
 
-def test_every_experiment_says_what_it_is():
+def test_every_experiment_has_a_description():
     names = config.names(EXPERIMENTS)
     assert len(names) >= 13
     for name in names:

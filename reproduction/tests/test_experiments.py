@@ -1,14 +1,13 @@
 """The experiments of the repository: what their files say fits together."""
 
 from importlib import import_module
-from pathlib import Path
 
 import pytest
 
+from reproduction.__main__ import EXPERIMENTS as FOLDER
 from reproduction.config import load, names
 from reproduction.plan import plan_of
 
-FOLDER = Path(__file__).parents[2] / "experiments"
 NAMES = names(FOLDER)
 
 

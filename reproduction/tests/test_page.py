@@ -38,11 +38,11 @@ def study():
 
 
 def page(studies, tmp_path, *, figures=("synthetic-offline-1.png",)):
-    folder = tmp_path / "docs" / "reproduction"
+    folder = tmp_path / "results"
     (folder / "figures").mkdir(parents=True, exist_ok=True)
     for name in figures:
         (folder / "figures" / name).touch()
-    path = tmp_path / "docs" / "reproduction.md"
+    path = folder / "README.md"
     write_page(studies, folder, path)
     return path.read_text(encoding="utf-8")
 
@@ -55,7 +55,7 @@ def test_claims_come_first_with_verdicts_and_links(study, tmp_path):
     assert "Figure 2, by far" in line
     assert "It holds in 7 of 7 cases." in line
     assert line.endswith("| **yes** | [synthetic-offline](#synthetic-offline) |")
-    assert "written by `hirank reproduce`" in text
+    assert "written by `python -m reproduction`" in text
 
 
 def test_claims_about_hirank_stand_apart(study, tmp_path):
@@ -74,13 +74,13 @@ def test_a_section_says_how_it_was_run(study, tmp_path):
     # 3 methods x 7 rates x 5 seeds, each of 1.8 s.
     assert "5 seeds; 105 runs, 3 min 9 s of CPU time." in text
     assert "on a processor (2 cores); 2026-11-16." in text
-    assert "`hirank reproduce synthetic-offline`" in text
+    assert "`python -m reproduction synthetic-offline`" in text
 
 
 def test_only_figures_that_are_there_are_linked(study, tmp_path):
     text = page([study], tmp_path)
     assert re.findall(r"!\[(.*?)\]\((.*?)\)", text) == [
-        ("Errors of three methods", "reproduction/figures/synthetic-offline-1.png")
+        ("Errors of three methods", "figures/synthetic-offline-1.png")
     ]
     assert "*Errors of three methods*" in text
 
@@ -136,7 +136,7 @@ def test_a_quick_run_says_so(study, tmp_path):
     study[0].quick = True
     text = page([study], tmp_path)
     assert "quick run" in text
-    assert "`hirank reproduce synthetic-offline --quick`" in text
+    assert "`python -m reproduction synthetic-offline --quick`" in text
 
 
 def test_a_setting_that_is_given_leaves_the_grid(study, tmp_path):

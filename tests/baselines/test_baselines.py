@@ -52,6 +52,7 @@ QUICK = [
 every = pytest.mark.parametrize("model", QUICK, ids=lambda model: type(model).__name__)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
 @parametrize_with_checks(BASELINES)
 def test_scikit_learn(estimator, check):

@@ -85,7 +85,7 @@ def test_frames_become_rows(write, line_end):
     assert motion.names == [*roots, "lFemur_0", "lFemur_1", "lFemur_2", "ltibia_0"]
 
 
-def test_a_skeleton_tells_the_channels(write):
+def test_a_skeleton_names_the_channels(write):
     path = write("a.asf", ASF)
     skeleton = read_asf(path)
     assert skeleton == {
@@ -112,11 +112,11 @@ def test_a_skeleton_tells_the_channels(write):
         ("lFemur -1 0 1", "lFemur -1 0", "line 10: bone 'lFemur' has 2 numbers, 3 in the first"),
         ("lFemur -1 0 1", "lFemur -1 0 1 1", "line 10: bone 'lFemur' has 4 numbers"),
         ("lFemur -1 0 1", "lFemur", "line 10: bone 'lFemur' has no numbers"),
-        ("lFemur -1 0 1", "lFemur -1 0 1,5", "line 10: '1,5' is no finite number"),
-        ("lFemur -1 0 1", "lFemur -1 0 1_5", "line 10: '1_5' is no finite number"),
-        ("lFemur -1 0 1", "lFemur -1 0 nan", "line 10: 'nan' is no finite number"),
-        ("lFemur -1 0 1", "lFemur -1 0 1e999", "line 10: '1e999' is no finite number"),
-        ("lFemur -1 0 1", "lFemur -1 0 1\xb2", "line 10: .* is no finite number"),
+        ("lFemur -1 0 1", "lFemur -1 0 1,5", "line 10: '1,5' is not a finite number"),
+        ("lFemur -1 0 1", "lFemur -1 0 1_5", "line 10: '1_5' is not a finite number"),
+        ("lFemur -1 0 1", "lFemur -1 0 nan", "line 10: 'nan' is not a finite number"),
+        ("lFemur -1 0 1", "lFemur -1 0 1e999", "line 10: '1e999' is not a finite number"),
+        ("lFemur -1 0 1", "lFemur -1 0 1\xb2", "line 10: .* is not a finite number"),
         ("lFemur -1 0 1", "rfemur -1 0 1", "line 10: bone 'lFemur' must come here.*'rfemur'"),
         ("ltibia 11", "ltibia 11\nltibia 11", "line 13: the next frame must come here"),
         ("ltibia 10", "ltibia 10\nltibia 10", "line 8: bone 'ltibia' comes twice in frame 1"),
@@ -134,7 +134,7 @@ def test_malformed_motions_are_refused_with_the_line(write, old, new, message):
         read_amc(path)
 
 
-def test_every_cut_is_noticed_but_one_between_frames(write):
+def test_every_truncation_is_detected_except_between_frames(write):
     """From the second frame on only the end of a frame can be taken for the end of the file."""
     read = {}
     for end in range(AMC.index("\n2\n") + 2, len(AMC) + 1):
@@ -148,7 +148,7 @@ def test_every_cut_is_noticed_but_one_between_frames(write):
         np.testing.assert_array_equal(found, X[:frames])
 
 
-def test_with_a_skeleton_even_a_cut_in_the_first_frame_is_noticed(write):
+def test_with_a_skeleton_a_truncated_first_frame_is_detected(write):
     skeleton = read_asf(write("a.asf", ASF))
     path = write("a.amc", AMC[: AMC.index("ltibia 10")])
     assert read_amc(path).X.shape == (1, 9)
@@ -162,7 +162,7 @@ def test_a_file_without_frames_is_refused(write, text):
         read_amc(write("a.amc", text))
 
 
-def test_bytes_that_are_no_text_are_refused(write):
+def test_binary_files_are_refused(write):
     with pytest.raises(ValueError, match="line 1"):
         read_amc(write("a.amc", "MATLAB 5.0\x00\xff\xfe\n\x01"))
     with pytest.raises(ValueError, match=r"is this an ASF file\?"):
@@ -190,7 +190,7 @@ def test_motions_of_other_skeletons_are_refused(write, old, new, message):
         ("dof rx ry rz", "dof rx ry ry", "line 22: channels must be some of .* each once"),
         ("order TX TY TZ RX RY RZ", "order", "line 8: channels must be some of"),
         ("     name lFemur\n", "", "line 25: the bone that ends here has not begun or has no name"),
-        ("name lFemur", "name ltibia", "line 31: there is a bone 'ltibia' already"),
+        ("name lFemur", "name ltibia", "line 31: bone 'ltibia' already exists"),
         ("  end\n  begin\n     id 2", "  begin\n     id 2", "line 18: a bone begins before"),
         ("  end\n:hierarchy", ":hierarchy", "line 31: section :hierarchy begins before"),
         ("   order TX TY TZ RX RY RZ\n", "", "no order in :root"),
@@ -208,8 +208,8 @@ def test_a_skeleton_cut_off_in_a_bone_is_refused(write):
         read_asf(write("a.asf", ASF[:cut]))
 
 
-def test_the_walk_of_the_real_file(real_folder):
-    motion = read_amc(real_folder / "cmu_mocap_02_01.amc")
+def test_a_real_file(data_folder):
+    motion = read_amc(data_folder / "cmu_mocap_02_01.amc")
     assert motion.X.shape == (343, 62)
     assert motion.X[0, :3].tolist() == [10.4194, 16.7048, -30.1003]
     assert motion.X[-1, -1] == -24.1466

@@ -12,12 +12,6 @@ POINTS[2] = 1
 LABELS = np.array([[1], [1], [2], [2], [2], [3], [3]], dtype=np.uint8)
 
 
-@pytest.fixture(autouse=True)
-def _no_folder(monkeypatch, request):
-    if "real_folder" not in request.fixturenames:
-        monkeypatch.delenv("HIRANK_DATA", raising=False)
-
-
 def amc_text(table):
     lines = [":DEGREES"]
     for frame, row in enumerate(table.T, 1):
@@ -39,7 +33,7 @@ def test_mocap_takes_every_step_th_frame_from_either_kind_of_file(tmp_path, step
         assert names[:7] == [*(f"root_{i}" for i in range(6)), "lowerback_0"]
 
 
-def test_files_are_found_in_the_folder_of_the_environment(tmp_path, monkeypatch):
+def test_files_are_found_in_the_data_folder(tmp_path, monkeypatch):
     savemat(tmp_path / "cmu_mocap_56_06.mat", {"X": TABLE})
     savemat(tmp_path / "1A_truth.mat", {"x": POINTS, "s": LABELS})
     (tmp_path / "2B").mkdir()
@@ -48,14 +42,17 @@ def test_files_are_found_in_the_folder_of_the_environment(tmp_path, monkeypatch)
     np.testing.assert_array_equal(load_mocap().X, TABLE.T[::2])
     for name in ("1A", "2B", "1A_truth.mat", tmp_path / "2B", str(tmp_path / "1A")):
         assert load_hopkins(name).X.shape == (7, 12)
-    with pytest.raises(FileNotFoundError, match=rf"3C_truth.mat .*HIRANK_DATA is {tmp_path}"):
+    with pytest.raises(
+        FileNotFoundError, match=rf"3C_truth.mat was not found.*data folder {tmp_path}"
+    ):
         load_hopkins("3C")
 
 
-def test_without_a_folder_the_error_says_what_to_do():
-    with pytest.raises(FileNotFoundError, match=r"HIRANK_DATA is not set.*mocap\.cs\.cmu\.edu"):
+def test_without_files_the_error_states_where_to_get_them(tmp_path, monkeypatch):
+    monkeypatch.setenv("HIRANK_DATA", str(tmp_path))
+    with pytest.raises(FileNotFoundError, match=r"mocap\.cs\.cmu\.edu.*HIRANK_DATA.*--data"):
         load_mocap()
-    with pytest.raises(FileNotFoundError, match=r"HIRANK_DATA is not set.*Hopkins155"):
+    with pytest.raises(FileNotFoundError, match=r"Hopkins155.*HIRANK_DATA"):
         load_hopkins("1R2RC")
 
 
@@ -74,7 +71,7 @@ def test_hopkins_takes_two_coordinates_of_evenly_spaced_frames(tmp_path):
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ({"Y": TABLE}, "no key 'X' .it has 'Y'.: this is not the expected file"),
+        ({"Y": TABLE}, "no key 'X' .keys: 'Y'.. This is not the expected file"),
         ({"X": TABLE.T}, r"X must be 62 x frames; its shape is \(9, 62\)"),
         ({"X": TABLE[:, :0]}, "X must be 62 x frames"),
         ({"X": np.where(TABLE > 2, np.nan, TABLE)}, "finite real numbers"),
@@ -93,12 +90,12 @@ def test_wrong_mocap_tables_are_refused(tmp_path, content, message):
     [
         ({"s": LABELS}, "no key 'x'"),
         ({"x": POINTS}, "no key 's'"),
-        ({}, "it has none"),
+        ({}, "keys: none"),
         ({"x": POINTS[:2], "s": LABELS}, "x must be 3 x points x frames"),
         ({"x": POINTS[:, :, 0], "s": LABELS}, "x must be 3 x points x frames"),
         ({"x": POINTS * 2, "s": LABELS}, "third coordinate in x must be 1"),
-        ({"x": POINTS, "s": LABELS[1:]}, "s must hold a whole number for each of the 7 points"),
-        ({"x": POINTS, "s": LABELS + 0.5}, "s must hold a whole number"),
+        ({"x": POINTS, "s": LABELS[1:]}, "s must contain an integer for each of the 7 points"),
+        ({"x": POINTS, "s": LABELS + 0.5}, "s must contain an integer"),
         ({"x": POINTS * np.nan, "s": LABELS}, "finite real numbers"),
     ],
 )
@@ -109,7 +106,7 @@ def test_wrong_trajectories_are_refused(tmp_path, content, message):
 
 
 @pytest.mark.parametrize("compress", [False, True])
-def test_mat_files_that_are_cut_off_or_none_are_refused(tmp_path, compress):
+def test_truncated_and_foreign_mat_files_are_refused(tmp_path, compress):
     path = tmp_path / "a.mat"
     savemat(path, {"X": TABLE}, do_compression=compress)
     whole = path.read_bytes()
@@ -118,7 +115,7 @@ def test_mat_files_that_are_cut_off_or_none_are_refused(tmp_path, compress):
         with pytest.raises(ValueError, match=r"a\.mat"):
             load_mocap(path)
     path.write_text("1 2 3\n" * 100)
-    with pytest.raises(ValueError, match="can't be read as a MATLAB file"):
+    with pytest.raises(ValueError, match="cannot be read as a MATLAB file"):
         load_mocap(path)
 
 
@@ -128,7 +125,7 @@ def test_wrong_arguments_are_refused(tmp_path):
     (tmp_path / "a.txt").write_text("1\n")
     for path, settings, message in [
         ("a.mat", {"step": 0}, "step"),
-        ("a.mat", {"skeleton": "a.asf"}, "only .amc files name bones"),
+        ("a.mat", {"skeleton": "a.asf"}, "skeleton requires an .amc file"),
         ("a.amc", {}, "has 2 features, not the 62"),
         ("a.txt", {}, "neither an .amc nor a .mat"),
     ]:
@@ -138,7 +135,8 @@ def test_wrong_arguments_are_refused(tmp_path):
         load_hopkins(tmp_path / "a.mat", frames=30)
 
 
-def test_the_paper_s_real_tables(real_folder):
+@pytest.mark.usefixtures("data_folder")
+def test_the_paper_s_real_tables():
     X, names = load_mocap()
     assert X.shape == (3392, 62)
     still = [names[j] for j in np.flatnonzero(np.ptp(X, axis=0) == 0)]
