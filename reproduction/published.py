@@ -16,9 +16,9 @@ from hirank.core.threads import Workers
 from hirank.kernels import RBF, Kernel, Poly
 from hirank.models.low_rank import Subspace
 from hirank.models.out_of_sample import paper_samples
-from hirank.optim.loop import S, Solver
+from hirank.optim.loop import Solver
 from hirank.optim.newton import Newton, NewtonState
-from hirank.optim.path import Setting
+from hirank.optim.path import P, PathPoint, Setting
 
 
 @dataclass
@@ -72,16 +72,16 @@ def algorithm_1(
 
 
 def walk(
-    solver: Solver[S],
+    solver: Solver[P],
     X: Array,
     observed: BoolArray,
     formula: Formula,
     rng: np.random.Generator,
-) -> Iterator[S]:
+) -> Iterator[P]:
     """The same of any solver, from the same start."""
     X = np.where(observed, X, 0)
     D = rng.standard_normal((formula.n_components, X.shape[1]))
-    state = solver.init(formula.setting(X), X, D)
+    state = solver.init(PathPoint(formula.setting(X), X, D))
     while np.isfinite(state.objective):
         yield state
         state = solver.step(state)

@@ -17,7 +17,7 @@ from hirank.cli.intervals import BlankRows
 from hirank.cli.output_checks import check_targets
 from hirank.cli.reporter import Told, _status
 from hirank.io import open_table
-from hirank.optim.trace import News
+from hirank.optim.trace import TrialFinished
 
 
 @pytest.fixture
@@ -148,9 +148,9 @@ def test_rows_left_are_guessed_by_the_first_lines(tmp_path):
 
 
 def test_the_line_of_a_fit_has_stage_error_and_time_left():
-    news = News("tried kernelized (rbf): error 0.2 at hidden entries", 9.0, 0.2)
-    assert _status(news, 0.15, None) == "tried kernelized (rbf), best error 0.150, about 11 s left"
-    assert _status(news, 0.15, 10.0).endswith("about 1 s left")
+    event = TrialFinished("kernelized", "kernelized (rbf)", 0.2, 9.0)
+    assert _status(event, 0.15, None) == "kernelized (rbf), best error 0.150, about 11 s left"
+    assert _status(event, 0.15, 10.0).endswith("about 1 s left")
 
 
 def test_what_stood_for_missing_is_kept_with_the_model(tmp_path):

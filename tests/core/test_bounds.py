@@ -17,10 +17,10 @@ from hirank.models.fit_dictionary import Task, complete_table, complete_table_as
 from hirank.models.out_of_sample import complete_samples
 from hirank.models.row_models import Dictionary
 from hirank.optim import quasi_newton as qn
-from hirank.optim.loop import Options
 from hirank.optim.newton import Newton
-from hirank.optim.path import Stage, default_path
+from hirank.optim.path import PathPoint, SolverConfig, Stage, default_path
 from hirank.optim.restarts import second_look
+from hirank.optim.trace import Monitor
 
 
 def squares(seed, n=120, m=10, missing=0.3):
@@ -47,16 +47,25 @@ def _scaled(truth, observed):
 
 
 def solve(
-    X, observed, bounds, *, kernel=None, stages=None, seed=0, solver=complete_table, **options
+    X,
+    observed,
+    bounds,
+    *,
+    kernel=None,
+    stages=None,
+    seed=0,
+    solver=complete_table,
+    monitor=None,
+    **config,
 ):
     stages = default_path() if stages is None else stages
-    options = Options(**{"max_iter": 60, "tol": 1e-3, **options})
+    config = SolverConfig(**{"max_iter": 60, "tol": 1e-3, **config})
     known = np.where(observed, X, 0)
-    task = Task(known, observed, 40, RBF() if kernel is None else kernel, stages, options, bounds)
+    task = Task(known, observed, 40, RBF() if kernel is None else kernel, stages, config, bounds)
     with Workers(1) as workers:
         if solver is complete_table_as_paper:
-            return solver(task, np.random.default_rng(seed))
-        return solver(task, workers, np.random.default_rng(seed))
+            return solver(task, np.random.default_rng(seed), monitor)
+        return solver(task, workers, np.random.default_rng(seed), monitor)
 
 
 def assert_within(X, observed, bounds):
@@ -130,12 +139,13 @@ def test_rows_in_boxes_do_not_see_each_other():
 @pytest.mark.parametrize("data", [squares, rain])
 def test_fills_are_within_the_bounds_and_the_objective_never_rises(data, kernel):
     truth, observed, bounds = data(0)
-    result = solve(truth, observed, bounds, kernel=kernel, max_iter=30)
+    monitor = Monitor()
+    result = solve(truth, observed, bounds, kernel=kernel, max_iter=30, monitor=monitor)
     assert_within(result.X, observed, bounds)
     assert data is squares or (bounds.lower == result.X)[~observed].any()
     assert (result.X[observed] == truth[observed]).all()
-    for stage in np.unique(result.trace["stage"]):
-        assert (np.diff(result.trace["objective"][result.trace["stage"] == stage]) <= 0).all()
+    for stage in np.unique(monitor.trace["stage"]):
+        assert (np.diff(monitor.trace["objective"][monitor.trace["stage"] == stage]) <= 0).all()
 
 
 @pytest.mark.parametrize("data", [squares, rain])
@@ -208,11 +218,13 @@ def test_a_second_look_stays_within_the_bounds():
 def test_the_papers_steps_are_projected():
     truth, observed, bounds = squares(0)
     single = {"stages": [Stage(1.0, 1e-3)], "solver": complete_table_as_paper, "tol": 0}
-    result = solve(truth, observed, bounds, **single)
+    monitor = Monitor()
+    result = solve(truth, observed, bounds, monitor=monitor, **single)
     assert_within(result.X, observed, bounds)
     assert (result.X[observed] == truth[observed]).all()
-    assert result.objective < 0.5 * result.trace["objective"][0]
-    state = Newton(observed, bounds=bounds).init(result.settings[-1], result.X, result.D)
+    assert result.objective < 0.5 * monitor.trace["objective"][0]
+    end = PathPoint(result.settings[-1], result.X, result.D)
+    state = Newton(observed, bounds=bounds).init(end)
     after = Newton(observed, bounds=bounds).step(state)
     np.testing.assert_array_equal(after.last_X, state.samples - after.samples)
 

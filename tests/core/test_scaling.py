@@ -14,8 +14,7 @@ from hirank.datasets import polynomial_manifolds, uniform_missing
 from hirank.kernels import RBF
 from hirank.models.fit_dictionary import Task, complete_table
 from hirank.models.row_models import Dictionary, complete_rows
-from hirank.optim.loop import Options
-from hirank.optim.path import default_path
+from hirank.optim.path import SolverConfig, default_path
 from hirank.persistence.records import from_state, to_state
 
 WAYS = (*SCALES, True, False)
@@ -246,7 +245,7 @@ def test_gross_errors_do_not_ruin_the_fills_of_others():
     for X in (truth, given):
         scaling = measure(X[fit], True, observed[fit])
         seen = observed[fit] & scaling.believable(X[fit])
-        options = Options(max_iter=30)
+        options = SolverConfig(max_iter=30)
         task = Task(scaling.forward(X[fit]), seen, 30, RBF(), default_path()[:4], options)
         with Workers(1) as workers:
             result = complete_table(task, workers, np.random.default_rng(0))

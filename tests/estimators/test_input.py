@@ -93,7 +93,7 @@ def test_only_constant_features():
     filled = model.fit_transform(X)
     assert (filled == [1, 2]).all()
     assert (model.transform(X) == [1, 2]).all()
-    assert model.stop_reason_.startswith("Nothing to learn")
+    assert model.stop_reason_.startswith("Nothing to fit")
 
 
 def test_one_sample_and_one_feature():

@@ -11,7 +11,7 @@ from hirank.models import em as mixture_fit
 from hirank.models import mixture as mixture_module
 from hirank.models.em import Learner, affordable, grow, independent, split
 from hirank.models.mixture import Mixture, groups
-from hirank.optim.trace import Recorder
+from hirank.optim.trace import Monitor
 
 
 @pytest.fixture
@@ -140,7 +140,7 @@ def test_draws_are_reproducible_and_differ_between_rows(table):
 
 
 def learner(X, observed):
-    return Learner(np.where(observed, X, 0), observed, Workers(1), Recorder())
+    return Learner(np.where(observed, X, 0), observed, Workers(1), Monitor())
 
 
 def test_the_likelihood_never_falls_without_noise(rng, monkeypatch):
@@ -227,7 +227,7 @@ def test_a_mixture_that_separates_is_found_again(rng):
 
 def test_growth_ends_when_the_clock_does(rng):
     X, _, observed = clusters(rng, 100)
-    record = Recorder(max_time=1e-9)
+    record = Monitor(max_time=1e-9)
     learn = Learner(np.where(observed, X, 0), observed, Workers(1), record)
     levels = list(grow([learn], lambda fills: 1.0))
     assert len(levels) == 1

@@ -7,8 +7,7 @@ from hirank.kernels import RBF, Poly
 from hirank.metrics import missing_relative_error
 from hirank.models.fit_dictionary import Task, complete_table
 from hirank.models.out_of_sample import BLOCK, complete_samples, paper_samples
-from hirank.optim.loop import Options
-from hirank.optim.path import default_path, resettle
+from hirank.optim.path import SolverConfig, default_path, rescale_ridges
 
 
 @pytest.mark.parametrize(("kernel", "relaxation"), [("rbf", 1.1), ("poly", 1.0)])
@@ -31,10 +30,10 @@ def fitted(request):
     observed = np.random.default_rng(1).random(truth.shape) >= 0.3
     stages = default_path()
     known = np.where(observed, truth, 0)[:200]
-    task = Task(known, observed[:200], 60, request.param, stages, Options())
+    task = Task(known, observed[:200], 60, request.param, stages, SolverConfig())
     with Workers() as workers:
         result = complete_table(task, workers, np.random.default_rng(0))
-    settings = resettle(result.settings, stages, result.D)
+    settings = rescale_ridges(result.settings, stages, result.D)
     return result.D, settings, truth[200:], observed[200:]
 
 

@@ -11,8 +11,8 @@ from hirank.core.masking import MaskingConfig, make_folds
 from hirank.core.threads import Workers
 from hirank.datasets import polynomial_manifolds
 from hirank.estimators.search_plan import plan_of
-from hirank.optim.loop import Options
-from hirank.optim.trace import Recorder
+from hirank.optim.path import SolverConfig
+from hirank.optim.trace import Monitor
 from hirank.selection import refit as fitting
 from hirank.selection import search as search_module
 from hirank.selection.candidates import (
@@ -31,7 +31,7 @@ ONE_RECIPE = {"n_components": 15, "kernel": "rbf", "bandwidth": "path"}
 
 
 def options(max_iter=15):
-    return Options(max_iter=max_iter, tol=1e-3)
+    return SolverConfig(max_iter=max_iter, tol=1e-3)
 
 
 def plan(n, max_iter=15, **settings):
@@ -44,7 +44,7 @@ def choose(X, observed, max_iter=15, max_time=None, seed=0, **settings):
         observed,
         plan(len(X), max_iter, **settings),
         Workers(1),
-        Recorder(max_time=max_time),
+        Monitor(max_time=max_time),
         np.random.default_rng(seed),
     )
 
@@ -233,7 +233,7 @@ def test_out_of_time_at_once_still_fills(low_rank):
 
 def test_a_callback_that_stops_at_once_still_fills(low_rank):
     X, observed = low_rank
-    record = Recorder(lambda line: True)
+    record = Monitor(lambda line: True)
     chosen = search(X, observed, plan(len(X)), Workers(1), record, np.random.default_rng(0))
     assert record.steps == 1
     assert np.isfinite(chosen.X).all()
@@ -275,7 +275,7 @@ def test_what_stands_at_missing_entries_does_not_matter(clusters):
             observed,
             plan(len(X), 3, **ONE_RECIPE),
             Workers(1),
-            Recorder(),
+            Monitor(),
             np.random.default_rng(0),
         )
         for junk in (0.0, 1e7)
@@ -296,15 +296,13 @@ def test_too_few_entries_are_said_to_be_too_few(rng):
 
 def bench(X, observed, max_time=None):
     hidden = make_folds(observed, np.random.default_rng(1), config=MaskingConfig(max_folds=2))
-    return Bench(
-        np.where(observed, X, 0), observed, hidden, Workers(1), Recorder(max_time=max_time)
-    )
+    return Bench(np.where(observed, X, 0), observed, hidden, Workers(1), Monitor(max_time=max_time))
 
 
 def two_benches(X, observed, fold=0):
     """The same folds, but other values at the entries that one of them hides."""
     one = bench(X, observed)
-    other = replace(one, X=np.where(one.folds[fold], 50.0 + one.X**2, one.X), record=Recorder())
+    other = replace(one, X=np.where(one.folds[fold], 50.0 + one.X**2, one.X), record=Monitor())
     return one, other
 
 
@@ -437,8 +435,8 @@ def test_factors_out_of_time_are_those_of_a_fold(low_rank):
     X, observed = low_rank
     given = bench(X, observed)
     (tried,) = try_factors(given)
-    late = replace(given, record=Recorder(lambda line: True))
-    late.record(0.0)
+    late = replace(given, record=Monitor(lambda line: True))
+    late.record.record(0.0)
     fill, rows = fit_factors(late, tried)
     means = np.abs(X)[~observed].mean()
     assert np.abs(fill - X)[~observed].mean() < 0.2 * means

@@ -8,6 +8,7 @@ from typing import Self
 import numpy as np
 
 from hirank._typing import Array, BoolArray
+from hirank.baselines._recorder import Recorder
 from hirank.baselines.online import OnlineImputer, after_batches
 from hirank.baselines.sfmc import PATH, Walk, choose_end, start_atoms
 from hirank.baselines.sparse_codes import (
@@ -21,7 +22,6 @@ from hirank.baselines.sparse_codes import (
 )
 from hirank.estimators.validation import check_count, check_number
 from hirank.optim.path import path_to
-from hirank.optim.trace import Recorder
 
 BATCH = 50
 """Rows whose codes are found with one and the same dictionary."""

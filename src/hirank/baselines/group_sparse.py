@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from hirank._typing import Array, BoolArray
+from hirank.baselines._recorder import NOTHING, Completed, Recorder
 from hirank.baselines.sparse_codes import (
     SparseRows,
     best_end,
@@ -21,7 +22,7 @@ from hirank.core.init import soft_impute
 from hirank.estimators.base import Imputer
 from hirank.estimators.validation import check_count, check_number, generator
 from hirank.optim.path import path_to
-from hirank.optim.trace import NOTHING, Callback, Completed, Recorder
+from hirank.optim.trace import Callback
 
 PATH = (0.12, 0.06, 0.03, 0.015, 0.007, 0.003, 0.0015)
 """The path of l1, in units of the root mean square of the entries."""
@@ -117,7 +118,7 @@ class GroupSparse(Imputer):
     ) -> tuple[Completed, SparseRows]:
         record = Recorder(callback)
         if not X.shape[1]:
-            done = record.finish(X, NOTHING, l1=0.0, coefficients=np.zeros((len(X), len(X))))
+            done = record.finish_with(X, NOTHING, l1=0.0, coefficients=np.zeros((len(X), len(X))))
             return done, SparseRows(np.zeros((0, 0)), 1.0)
         unit = unit_of(X, observed)
         known = np.where(observed, X, 0) / unit
@@ -128,8 +129,8 @@ class GroupSparse(Imputer):
         if len(X) > 1 and not model.C.any():
             raise vanished(l1)
         filled = np.where(observed, X, unit * model.X)
-        reason = record.stopped() if record.over else walk.reason
-        done = record.finish(filled, reason, l1=l1, coefficients=model.C)
+        reason = record.ended() if record.stopped else walk.reason
+        done = record.finish_with(filled, reason, l1=l1, coefficients=model.C)
         sizes = np.linalg.norm(filled, axis=1, keepdims=True)
         return done, SparseRows(filled / np.where(sizes > 0, sizes, 1), l1 * unit)
 
@@ -156,7 +157,7 @@ class Walk:
         for l1 in path:
             model = self._settle(model, ~observed, l1)
             yield l1, model
-            if self.record.over:
+            if self.record.stopped:
                 return
 
     def _settle(self, model: Expression, missing: BoolArray, l1: float) -> Expression:
@@ -165,7 +166,7 @@ class Walk:
         for _ in range(self.max_iter):
             C = improve_coefficients(C, X, l1)
             X, objective = improve_entries(C, X, missing, l1)
-            if self.record(objective, stage):
+            if self.record.record(objective, stage):
                 break
             if before - objective <= self.tol * objective:
                 self.reason = self.record.converged(self.tol, "the objective")

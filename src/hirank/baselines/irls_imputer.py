@@ -9,13 +9,14 @@ from typing import Any
 import numpy as np
 
 from hirank._typing import Array, BoolArray
+from hirank.baselines._recorder import NOTHING, Completed, Recorder
 from hirank.baselines.reweighted import Plan, complete_table
 from hirank.estimators.base import Imputer
 from hirank.estimators.validation import check_count, check_number, generator
 from hirank.kernels import Kernel
 from hirank.models.row_models import Dictionary
 from hirank.optim.path import Stage
-from hirank.optim.trace import NOTHING, Callback, Completed, Recorder
+from hirank.optim.trace import Callback
 
 
 @dataclass(eq=False, repr=False)
@@ -71,13 +72,15 @@ class IRLSImputer(Imputer):
         if not X.shape[1]:
             plan = self._plans(np.ones((1, 1)), np.ones((1, 1), bool))[0]
             details = self._details(plan.kernel, plan.stages[0])
-            return record.finish(X, NOTHING, **details), Dictionary(X, ())
+            return record.finish_with(X, NOTHING, **details), Dictionary(X, ())
         rng = generator(self.random_state)
         found = complete_table(X, observed, self._plans(X, observed), rng, record)
         last = found.plan.stages[len(found.settings) - 1]
         details = self._details(found.settings[-1].kernel, last)
         filled = np.where(observed, X, found.X)
-        return record.finish(filled, found.reason, **details), Dictionary(found.D, found.settings)
+        return record.finish_with(filled, found.reason, **details), Dictionary(
+            found.D, found.settings
+        )
 
     def _details(self, kernel: Kernel, last: Stage) -> dict[str, Any]:
         """What a user may want to know of the last stage."""

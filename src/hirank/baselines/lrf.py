@@ -7,6 +7,7 @@ from dataclasses import KW_ONLY, dataclass
 import numpy as np
 
 from hirank._typing import Array, BoolArray
+from hirank.baselines._recorder import NOTHING, Completed, Recorder
 from hirank.baselines.linear_imputer import LinearImputer
 from hirank.core.masking import mask_entries
 from hirank.core.svt import spectral_norm
@@ -21,7 +22,7 @@ from hirank.models.als import (
     with_constant,
 )
 from hirank.models.low_rank import Subspace, rank_of
-from hirank.optim.trace import NOTHING, Callback, Completed, Recorder
+from hirank.optim.trace import Callback
 
 
 @dataclass(eq=False, repr=False)
@@ -100,7 +101,9 @@ class LRF(LinearImputer):
     ) -> tuple[Completed, Subspace]:
         record = Recorder(callback)
         if not X.shape[1]:
-            return record.finish(X, NOTHING, rank=0, ridge=0.0), Subspace(np.zeros((0, 0)), 1.0)
+            return record.finish_with(X, NOTHING, rank=0, ridge=0.0), Subspace(
+                np.zeros((0, 0)), 1.0
+            )
         rank = None if self.rank == "auto" else rank_of(int(self.rank), X.shape) + 1
         ridge = None if self.ridge == "auto" else float(self.ridge)
         X1, seen, constant = with_constant(X, observed)
@@ -111,9 +114,9 @@ class LRF(LinearImputer):
             )
             rank, ridge, _, factors = choose(X1, seen, hidden, rank, ridge, record)
         als = Alternation(record, self.max_iter, self.tol)
-        if not record.over:
+        if not record.stopped:
             *_, (rank, factors) = als.grow(X1, seen, ridge, ranks_to(rank, X1.shape))
-        reason = record.stopped() if record.over else als.reason
+        run = record.finish(als.reason, tol=self.tol, max_iter=self.max_iter)
         filled = np.where(observed, X, (factors.U @ factors.V)[:, :-1])
         rows = Subspace(factors.orthogonal(), ridge * spectral_norm(X1), constant)
-        return record.finish(filled, reason, rank=max(1, rank - 1), ridge=ridge), rows
+        return record.finish_with(filled, run.stop_reason, rank=max(1, rank - 1), ridge=ridge), rows

@@ -7,11 +7,12 @@ from dataclasses import KW_ONLY, dataclass
 import numpy as np
 
 from hirank._typing import Array, BoolArray
+from hirank.baselines._recorder import NOTHING, Completed, Recorder
 from hirank.baselines.linear_imputer import LinearImputer
 from hirank.core.svt import shrink, spectral_norm
 from hirank.estimators.validation import check_count, check_number
 from hirank.models.low_rank import Subspace, basis_of
-from hirank.optim.trace import NOTHING, Callback, Completed, Recorder
+from hirank.optim.trace import Callback
 
 FIRST_WEIGHT = 1.25
 """Weight of the constraint at first, over the largest singular value of the table."""
@@ -81,14 +82,14 @@ class NNM(LinearImputer):
     ) -> tuple[Completed, Subspace]:
         record = Recorder(callback)
         if not X.shape[1]:
-            return record.finish(X, NOTHING, rank=0), Subspace(np.zeros((0, 0)), 1.0)
+            return record.finish_with(X, NOTHING, rank=0), Subspace(np.zeros((0, 0)), 1.0)
         filled, A, reason = minimize(
             np.where(observed, X, 0), observed, self.max_iter, self.tol, record
         )
         basis = basis_of(A)
         # Small enough to act as a constraint, large enough for the solve to keep its digits.
         ridge = 1e-8 * float(np.sum(basis**2)) / len(basis)
-        return record.finish(filled, reason, rank=len(basis)), Subspace(basis, ridge)
+        return record.finish_with(filled, reason, rank=len(basis)), Subspace(basis, ridge)
 
 
 def minimize(
@@ -112,8 +113,8 @@ def minimize(
         Y += w * (Z - A)
         primal = float(np.linalg.norm(Z - A)) / size
         dual = float(np.linalg.norm(change)) / size
-        if record(nuclear):
-            return Z, A, record.stopped()
+        if record.record(nuclear):
+            return Z, A, record.ended()
         if max(primal, dual) <= tol:
             return Z, A, record.converged(tol, "the table")
         if primal > BALANCE * dual:

@@ -11,11 +11,12 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils._set_output import _wrap_data_with_container
 
 from hirank._typing import Array, BoolArray
+from hirank.baselines._recorder import Completed, Recorder
 from hirank.baselines.units import Units, lasting
 from hirank.core.scaling import Scaling
 from hirank.estimators.base import Imputer
 from hirank.estimators.validation import check_count, check_number, generator
-from hirank.optim.trace import Callback, Completed, Recorder
+from hirank.optim.trace import Callback
 from hirank.warn import warn_user
 
 Known = BoolArray
@@ -197,8 +198,8 @@ class OnlineImputer(Imputer):
         for _ in range(self.n_passes):
             order = rng.permutation(len(X))
             model, misfit = model.after(X[order], observed[order], keep)
-            if record(misfit):
-                reason = record.stopped()
+            if record.record(misfit):
+                reason = record.ended()
                 break
             if abs(before - misfit) <= self.tol * misfit:
                 reason = record.converged(self.tol, "the misfit")
@@ -207,7 +208,7 @@ class OnlineImputer(Imputer):
         else:
             reason = f"Reached n_passes={self.n_passes}. More passes may help."
         filled = np.where(observed, X, model.complete(X, observed))
-        return record.finish(filled, reason), model
+        return record.finish_with(filled, reason), model
 
     def _measure(self, X: Array, observed: Known) -> Scaling:
         self._usual = lasting(X, observed, scale=True)

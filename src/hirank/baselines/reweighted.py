@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from hirank._typing import Array, BoolArray, IntArray
+from hirank.baselines._recorder import Recorder
 from hirank.baselines.schatten import Evaluation, Penalty, pick_landmarks
 from hirank.core.curvature import inverse_curvature
 from hirank.core.init import soft_impute
@@ -25,9 +26,8 @@ from hirank.kernels import Kernel
 from hirank.models.fit_dictionary import LOOK_AFTER
 from hirank.optim import quasi_newton as qn
 from hirank.optim.early_stopping import BestStage
-from hirank.optim.path import Setting, Stage, resettle, settle
+from hirank.optim.path import Setting, Stage, rescale_ridges, resolve_stage
 from hirank.optim.restarts import second_look
-from hirank.optim.trace import Recorder
 
 FIRST_SMOOTHING, LAST_SMOOTHING = 1e-1, 1e-8
 """Smoothing of the first and the last stage, in units of the mean of k(x, x)."""
@@ -110,7 +110,7 @@ def complete_table(
             start = np.where(observed, X, best.X)
             found = walk(start, first=best.number, last=best.number)
     count = best.number + 1
-    if count == len(plan.stages) or record.over:
+    if count == len(plan.stages) or record.stopped:
         return found
     why = f"Hidden entries were recovered best at stage {count} of {len(plan.stages)}"
     return replace(found, reason=f"{why}, so the path ends there. {found.reason}")
@@ -131,7 +131,7 @@ def _choose(
         rough = plan if len(plans) == 1 else replace(plan, tol=max(SEARCH_TOL, plan.tol))
         Walk(rough, seen, record, workers)(start, best=best)
         found.append((best.lowest, plan, best))
-        if record.over:
+        if record.stopped:
             break
     _, plan, best = min(found, key=lambda one: one[0])
     return plan, best
@@ -161,20 +161,20 @@ class Walk:
         plan, open_end = self.plan, self.plan.smoothing is None
         last = len(plan.stages) - 1 if last is None else last
         for number in range(first, last + 1):
-            setting = settle(plan.stages[number], plan.kernel, X, X)
+            setting = resolve_stage(plan.stages[number], plan.kernel, X, X)
             landmarks = plan.landmarks(X, setting.kernel)
             penalty = Penalty(setting.kernel, setting.beta, plan.power)
             X, reason = self._descend(X, penalty, landmarks)
             D = X.copy() if landmarks is None else X[landmarks]
-            judged = open_end or number == last or self.record.over
+            judged = open_end or number == last or self.record.stopped
             past = best is not None and judged and best.is_past(number, X, D)
-            if self.record.over or past:
+            if self.record.stopped or past:
                 break
             if number in LOOK_AFTER and number < last:
                 X, _ = second_look(X, D, self.fixed, setting, self.workers)
         stages = plan.stages[: number + 1]
-        settings = [settle(stage, plan.kernel, D, D) for stage in stages[:-1]] + [setting]
-        return Found(X, D, plan, resettle(settings, plan.stages, D), reason)
+        settings = [resolve_stage(stage, plan.kernel, D, D) for stage in stages[:-1]] + [setting]
+        return Found(X, D, plan, rescale_ridges(settings, plan.stages, D), reason)
 
     def _descend(self, X: Array, penalty: Penalty, landmarks: IntArray | None) -> tuple[Array, str]:
         """Lower the penalty over the entries that are not fixed."""
@@ -192,11 +192,11 @@ class Walk:
 
         vector = X.ravel()[missing]
         at = penalty(X, landmarks)
-        if not len(missing) and not self.record.over:
-            self.record(at.value, stage)
+        if not len(missing) and not self.record.stopped:
+            self.record.record(at.value, stage)
             return X, "Nothing was missing."
-        if self.record.over:  # while choosing; the start is what there is
-            return X, self.record.stopped()
+        if self.record.stopped:  # while choosing; the start is what there is
+            return X, self.record.ended()
         rows, history = begin(vector, at), [at.value]
         for step in range(1, self.plan.max_iter + 1):
             if step % RENEW == 0:
@@ -205,8 +205,8 @@ class Walk:
             value, gradient = _tried(penalty, table(point[0]), landmarks)
             rows = qn.update(rows, point, np.array([value]), gradient.ravel()[missing][None])
             history.append(float(rows.value[0]))
-            if self.record(history[-1], stage):
-                return table(rows.x[0]), self.record.stopped()
+            if self.record.record(history[-1], stage):
+                return table(rows.x[0]), self.record.ended()
             if step >= WINDOW and history[-1 - WINDOW] - history[-1] <= self.plan.tol * history[-1]:
                 return table(rows.x[0]), self.record.converged(self.plan.tol, "the penalty")
         return table(rows.x[0]), self.record.exhausted(self.plan.max_iter)

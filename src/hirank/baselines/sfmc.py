@@ -10,6 +10,7 @@ import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 
 from hirank._typing import Array, BoolArray
+from hirank.baselines._recorder import NOTHING, Completed, Recorder
 from hirank.baselines.sparse_codes import (
     SparseRows,
     atoms_of,
@@ -21,7 +22,7 @@ from hirank.baselines.sparse_codes import (
 from hirank.estimators.base import Imputer
 from hirank.estimators.validation import check_count, check_number, generator
 from hirank.optim.path import path_to
-from hirank.optim.trace import NOTHING, Callback, Completed, Recorder
+from hirank.optim.trace import Callback
 
 PATH = (0.35, 0.18, 0.09, 0.045, 0.02, 0.01, 0.003, 0.001)
 """The path of l1, in units of the root mean square of the entries."""
@@ -115,7 +116,7 @@ class SFMC(Imputer):
     ) -> tuple[Completed, SparseRows]:
         record = Recorder(callback)
         if not X.shape[1]:
-            done = record.finish(X, NOTHING, n_components=0, l1=0.0)
+            done = record.finish_with(X, NOTHING, n_components=0, l1=0.0)
             return done, SparseRows(np.zeros((0, 0)), 1.0)
         rng = generator(self.random_state)
         atoms = atoms_of(self.n_components, X.shape, ATOMS)
@@ -128,8 +129,8 @@ class SFMC(Imputer):
         if not len(model.D):
             raise vanished(l1)
         filled = np.where(observed, X, unit * (model.Z @ model.D))
-        reason = record.stopped() if record.over else walk.reason
-        done = record.finish(filled, reason, n_components=len(model.D), l1=l1)
+        reason = record.ended() if record.stopped else walk.reason
+        done = record.finish_with(filled, reason, n_components=len(model.D), l1=l1)
         # Rows are in their own units, and so are their codes; the atoms stay as they are.
         return done, SparseRows(model.D, l1 * unit)
 
@@ -177,7 +178,7 @@ class Walk:
         for l1 in path:
             model = self._settle(X, observed, model if len(model.D) else start, l1)
             yield l1, model
-            if self.record.over:
+            if self.record.stopped:
                 return
 
     def _settle(self, X: Array, observed: BoolArray, model: Factors, l1: float) -> Factors:
@@ -189,7 +190,7 @@ class Walk:
             Z, D = balanced(Z, improve_atoms(X, observed, Z, D, l1), l1)
             Z = improve_codes(X, observed, D, Z, l1, INNER)
             objective = objective_of(X, observed, Z, D, l1)
-            if self.record(objective, stage):
+            if self.record.record(objective, stage):
                 break
             if before - objective <= self.tol * objective:
                 self.reason = self.record.converged(self.tol, "the objective")

@@ -8,13 +8,14 @@ from dataclasses import KW_ONLY, dataclass
 import numpy as np
 
 from hirank._typing import Array, BoolArray
+from hirank.baselines._recorder import NOTHING, Completed, Recorder
 from hirank.baselines.linear_imputer import LinearImputer
 from hirank.core.masking import mask_entries
 from hirank.core.svt import shrink, spectral_norm
 from hirank.estimators.validation import check_count, check_number, generator
 from hirank.models.low_rank import Subspace, basis_of
 from hirank.optim.path import path_to
-from hirank.optim.trace import NOTHING, Callback, Completed, Recorder
+from hirank.optim.trace import Callback
 
 PATH = tuple(np.geomspace(0.5, 1e-4, 20).tolist())
 """Thresholds, in units of the largest singular value."""
@@ -97,7 +98,7 @@ class SoftImpute(LinearImputer):
     ) -> tuple[Completed, Subspace]:
         record = Recorder(callback)
         if not X.shape[1]:
-            done = record.finish(X, NOTHING, threshold=0.0, rank=0)
+            done = record.finish_with(X, NOTHING, threshold=0.0, rank=0)
             return done, Subspace(np.zeros((0, 0)), 1.0)
         known, path = np.where(observed, X, 0), Path(record, self.max_iter, self.tol)
         if self.threshold == "auto":
@@ -105,13 +106,13 @@ class SoftImpute(LinearImputer):
             threshold, A = choose(known, observed, rng, path)
         else:
             threshold = float(self.threshold)
-        if not record.over:
+        if not record.stopped:
             *_, (threshold, A) = path.walk(known, observed, path_to(PATH, threshold))
         basis, weight = basis_of(A), threshold * spectral_norm(known)
-        reason = record.stopped() if record.over else path.reason
+        reason = record.ended() if record.stopped else path.reason
         filled = np.where(observed, X, A)
         details = {"threshold": threshold, "rank": len(basis)}
-        return record.finish(filled, reason, **details), Subspace(basis, weight)
+        return record.finish_with(filled, reason, **details), Subspace(basis, weight)
 
 
 class Path:
@@ -129,7 +130,7 @@ class Path:
         for threshold in thresholds:
             A = self._settle(filled, observed, threshold * unit)
             yield threshold, A
-            if self.record.over:
+            if self.record.stopped:
                 return
 
     def _settle(self, filled: Array, observed: BoolArray, threshold: float) -> Array:
@@ -140,7 +141,7 @@ class Path:
             change = A[missing] - filled[missing]
             filled[missing] += change
             misfit = float(np.sum((filled - A)[observed] ** 2))
-            if self.record(misfit / 2 + threshold * nuclear, stage):
+            if self.record.record(misfit / 2 + threshold * nuclear, stage):
                 return A
             if np.linalg.norm(change) <= self.tol * np.linalg.norm(filled[missing]):
                 self.reason = self.record.converged(self.tol, "the filled entries")

@@ -11,20 +11,20 @@ from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from hirank.optim.trace import News
+    from hirank.optim.trace import ProgressEvent
 
 BLANK = "no observed entry to go by"
 """Part of the warning about rows without any value; its row numbers are none of a file."""
-PHASES = (
-    ("tried column means", 0.02),
-    ("tried linear", 0.05),
-    ("tried locally linear", 0.15),
-    ("tried low rank", 0.2),
-    ("tried kernelized", 0.45),
-    ("fitting", 0.75),
-    ("completing", 0.9),
-)
-"""About how much of the work is behind a fit when it tells this: for the time that is left."""
+PROGRESS = {
+    "column means": 0.02,
+    "linear": 0.05,
+    "locally linear": 0.15,
+    "low rank": 0.2,
+    "kernelized": 0.45,
+    "REFIT": 0.75,
+    "OUT_OF_SAMPLE": 0.9,
+}
+"""About how much of a fit is done when a trial of a family ends, or when a phase begins."""
 
 
 class Told:
@@ -90,10 +90,10 @@ class Told:
             task = bar.add_task("looking at the table")
             best = float("inf")
 
-            def hear(news: News) -> None:
+            def hear(event: ProgressEvent) -> None:
                 nonlocal best
-                best = min(best, news.error if news.error is not None else best)
-                bar.update(task, description=_status(news, best, max_time))
+                best = min(best, getattr(event, "error", best))
+                bar.update(task, description=_status(event, best, max_time))
 
             with listening(hear):
                 yield
@@ -136,13 +136,19 @@ def _in_options(sentence: str) -> str:
     return re.sub(r"^order=(['\"])(.*?)\1:", r"--time \2:", sentence)
 
 
-def _status(news: News, best: float, max_time: float | None) -> str:
-    part = next((done for start, done in PHASES if news.sentence.startswith(start)), 0.1)
-    left = news.seconds * (1 - part) / part
+def _status(event: ProgressEvent, best: float, max_time: float | None) -> str:
+    from hirank.optim.trace import PhaseStarted
+
+    if isinstance(event, PhaseStarted):
+        key, label = event.phase.name, event.phase.value
+    else:
+        key, label = event.family, event.label
+    part = PROGRESS.get(key, 0.1)
+    left = event.seconds * (1 - part) / part
     if max_time is not None:
-        left = min(left, max(max_time - news.seconds, 0))
+        left = min(left, max(max_time - event.seconds, 0))
     error = f", best error {best:.3f}" if best < float("inf") else ""
-    return f"{news.sentence.split(':')[0]}{error}, about {left:.0f} s left"
+    return f"{label}{error}, about {left:.0f} s left"
 
 
 def plain(value: Any) -> Any:

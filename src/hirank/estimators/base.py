@@ -29,7 +29,7 @@ from hirank.estimators.validation import (
     is_missing,
 )
 from hirank.models.row_models import RowModel, check_finite, fill_blank, fill_scaled
-from hirank.optim.trace import Callback, Progress
+from hirank.optim.trace import Callback, Step
 
 
 class Outcome(Protocol):
@@ -269,7 +269,7 @@ class Imputer(CallbackSupportMixin, OneToOneFeatureMixin, TransformerMixin, Base
         bridge = SklearnBridge(self, source, self._most_steps())
         report = reporter(type(self).__name__, self._verbosity())
 
-        def callback(line: Progress) -> bool:
+        def callback(line: Step) -> bool:
             if report is not None:
                 report(line)
             return bridge(line)

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
-from hirank.optim.trace import News, Progress
+from hirank.optim.trace import ProgressEvent, Step
 
 __all__ = [
     "CallbackSupportMixin",
@@ -40,7 +40,7 @@ def reporter(name: str, verbose: int) -> Callback | None:
         return None
     last = -1
 
-    def report(line: Progress) -> None:
+    def report(line: Step) -> None:
         nonlocal last
         if line.stage > last or verbose > 1:
             last = line.stage
@@ -52,11 +52,11 @@ def reporter(name: str, verbose: int) -> Callback | None:
     return report
 
 
-_LISTENER: ContextVar[Callable[[News], None] | None] = ContextVar("listener", default=None)
+_LISTENER: ContextVar[Callable[[ProgressEvent], None] | None] = ContextVar("listener", default=None)
 
 
 @contextmanager
-def listening(listener: Callable[[News], None]) -> Iterator[None]:
+def listening(listener: Callable[[ProgressEvent], None]) -> Iterator[None]:
     """Let someone else hear what the fits in this block tell: for progress bars."""
     token = _LISTENER.set(listener)
     try:
@@ -65,16 +65,16 @@ def listening(listener: Callable[[News], None]) -> Iterator[None]:
         _LISTENER.reset(token)
 
 
-def teller(name: str, verbose: int) -> Callable[[News], None] | None:
+def teller(name: str, verbose: int) -> Callable[[ProgressEvent], None] | None:
     """Write sentences to standard error, if verbose; whoever is listening hears them too."""
     listener = _LISTENER.get()
     if not verbose:
         return listener
 
-    def tell(news: News) -> None:
-        sys.stderr.write(f"[{name}] {news.sentence} ({news.seconds:.1f} s)\n")
+    def tell(event: ProgressEvent) -> None:
+        sys.stderr.write(f"[{name}] {event} ({event.seconds:.1f} s)\n")
         if listener is not None:
-            listener(news)
+            listener(event)
 
     return tell
 
@@ -92,7 +92,7 @@ class SklearnBridge:
         if self.root is not None:
             self.root.call_on_fit_task_begin(estimator=estimator, X=X)
 
-    def __call__(self, line: Progress) -> bool:
+    def __call__(self, line: Step) -> bool:
         """Report one step; true if a callback asks to stop."""
         if self.root is None:
             return False

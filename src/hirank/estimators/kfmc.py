@@ -43,9 +43,8 @@ from hirank.models.gaps import too_long
 from hirank.models.new_features import complete_features
 from hirank.models.row_models import Dictionary, RowModel
 from hirank.models.temporal_smoother import Drift
-from hirank.optim.loop import Options, nothing_to_learn
-from hirank.optim.path import resettle
-from hirank.optim.trace import Callback, Recorder
+from hirank.optim.path import PathSolution, SolverConfig, rescale_ridges
+from hirank.optim.trace import Callback, Monitor
 from hirank.selection.temporal import InTime
 from hirank.selection.uncertainty import Confidence
 from hirank.selection.whole_table import choose
@@ -444,30 +443,46 @@ class KFMC(Imputer):
         self._confidence: Confidence | None = None
 
     def _learn(self, X: Array, observed: BoolArray, callback: Callback) -> tuple[Learned, RowModel]:
-        options = Options(self.alpha, self.max_iter, self.tol, callback, self.max_time)
+        options = SolverConfig(self.alpha, self.max_iter, self.tol)
+        monitor = Monitor(
+            callback,
+            max_time=self.max_time,
+            subscriber=teller(type(self).__name__, self.verbose),
+        )
         rng = generator(self.random_state)
         enough = self.mix or self.order is not None or observed.sum() >= MaskingConfig.min_observed
         if X.shape[1] and is_automatic(self) and enough:
-            return self._choose(X, observed, options, rng)
+            return self._choose(X, observed, options, monitor, rng)
         stages, r = stages_of(self), components_of(self, len(X))
         task = Task(X, observed, r, kernel_of(self), stages, options, self._scaled_limits)
         if not X.shape[1]:
-            result = nothing_to_learn(X, r)
+            result = PathSolution.empty(X, r)
         elif self.solver == "newton":
-            result = complete_table_as_paper(task, rng)
+            result = complete_table_as_paper(task, rng, monitor)
         else:
             with Workers() as workers:
-                result = complete_table(task, workers, rng)
-        settings = resettle(result.settings, stages, result.D)
+                result = complete_table(task, workers, rng, monitor)
+        settings = rescale_ridges(result.settings, stages, result.D)
         rows = Dictionary(result.D, settings, bounds=self._scaled_limits)
-        return Learned.plain(result, rows), rows
+        ended = len(result.settings), len(stages)
+        run = monitor.finish(
+            result.reason,
+            objective=result.objective,
+            tol=self.tol,
+            max_iter=self.max_iter,
+            stage=ended if ended[0] < ended[1] else None,
+        )
+        return Learned.plain(result.X, run, rows), rows
 
     def _choose(
-        self, X: Array, observed: BoolArray, options: Options, rng: np.random.Generator
+        self,
+        X: Array,
+        observed: BoolArray,
+        options: SolverConfig,
+        record: Monitor,
+        rng: np.random.Generator,
     ) -> tuple[Learned, RowModel]:
         """Let hidden entries decide what fills the table, n x v."""
-        tell = teller(type(self).__name__, self.verbose)
-        record = Recorder(options.callback, max_time=self.max_time, tell=tell)
         plan = plan_of(self, len(X), options, self._scaled_limits)
         chosen, self._drift = choose(X, observed, plan, record, rng, self._times)
         if chosen.held_out is not None:

@@ -26,7 +26,7 @@ from hirank.models.row_models import warn_blank
 from hirank.online.algorithm2 import SampleStream
 from hirank.online.config import Plan
 from hirank.online.window import WindowStream
-from hirank.optim.trace import Progress
+from hirank.optim.trace import Step
 from hirank.warn import warn_user
 
 COLUMNS = ("n_features_in_", "feature_names_in_")
@@ -442,7 +442,7 @@ class OnlineKFMC(CallbackSupportMixin, OneToOneFeatureMixin, TransformerMixin, S
         def stop(number: int) -> bool:
             if self.verbose:
                 sys.stderr.write(f"[{type(self).__name__}] pass {number} of {plan.passes}\n")
-            return bridge(Progress(number, 0, np.nan, 0.0))
+            return bridge(Step(number, 0, np.nan, 0.0))
 
         result = stream.over_table(rows, plan, stop)
         bridge.close()
@@ -461,7 +461,7 @@ class OnlineKFMC(CallbackSupportMixin, OneToOneFeatureMixin, TransformerMixin, S
             stream, _ = stream.take(now, plan)
             if not len(stream.pending):
                 self._tell(stream)
-            stopped = bridge(Progress(stream.batches, 0, stream.scores.recent, 0.0))
+            stopped = bridge(Step(stream.batches, 0, stream.scores.recent, 0.0))
         if len(stream.pending):
             stream = stream.learn(plan)
             self._tell(stream)

@@ -23,8 +23,7 @@ from hirank.optim.algorithm2 import (
     POLY_BETA,
     STREAM_BETA,
 )
-from hirank.optim.loop import Options
-from hirank.optim.path import BANDWIDTHS, Stage, default_path
+from hirank.optim.path import BANDWIDTHS, SolverConfig, Stage, default_path
 from hirank.optim.path import LAST_BETA as END_OF_PATH
 
 BATCH = 50
@@ -78,7 +77,7 @@ def plan_of(model: Any) -> Plan:
         bandwidths = (float(model.bandwidth),) * len(BANDWIDTHS) if fixed else BANDWIDTHS
         stages = default_path(bandwidths, END_OF_PATH if model.beta is None else model.beta)
     steps, tol = (PAPER_STEPS, PAPER_TOL) if paper else (WALK_STEPS, WALK_TOL)
-    options = Options(
+    options = SolverConfig(
         alpha,
         steps if model.max_iter is None else int(model.max_iter),
         tol if model.tol is None else float(model.tol),

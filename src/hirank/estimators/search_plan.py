@@ -14,9 +14,8 @@ from hirank.core.bounds import Bounds
 from hirank.estimators.validation import components_of, kernel_of, stages_of
 from hirank.kernels import RBF, Kernel, Poly
 from hirank.models.row_models import Dictionary
-from hirank.optim.loop import Options, Result
-from hirank.optim.path import FIRST_BETA, LAST_BETA, Stage, default_path
-from hirank.optim.trace import Recorder
+from hirank.optim.path import FIRST_BETA, LAST_BETA, SolverConfig, Stage, default_path
+from hirank.optim.trace import Monitor, RunInfo, describe_stop
 from hirank.selection.candidates import Tried
 from hirank.selection.dictionary_path import Recipe
 from hirank.selection.results import Chosen, Plan
@@ -39,7 +38,7 @@ def is_automatic(model: Any) -> bool:
     return bool(asked or model.mix or model.order is not None or model.n_starts not in ("auto", 1))
 
 
-def plan_of(model: Any, n: int, options: Options, bounds: Bounds | None) -> Plan:
+def plan_of(model: Any, n: int, options: SolverConfig, bounds: Bounds | None) -> Plan:
     """What may be tried for n samples."""
     usual = components_of(model, n)
     small = most = usual
@@ -106,25 +105,26 @@ class Learned:
     notes: Chosen | None  # None if nothing was chosen
 
     @classmethod
-    def plain(cls, result: Result, dictionary: Dictionary) -> Learned:
+    def plain(cls, X: Array, run: RunInfo, dictionary: Dictionary) -> Learned:
         """Of one dictionary with given settings."""
         return cls(
-            result.X,
-            result.objective,
-            result.n_iter,
-            result.stop_reason,
-            result.trace,
+            X,
+            run.objective,
+            run.n_iter,
+            run.stop_reason,
+            run.trace,
             dictionary,
             table_of([]),
             None,
         )
 
     @classmethod
-    def chosen(cls, chosen: Chosen, record: Recorder) -> Learned:
+    def chosen(cls, chosen: Chosen, record: Monitor) -> Learned:
         """Of the automatic choice."""
         reason = sentence_of(chosen)
-        if record.over:
-            reason = f"{record.stopped()} {reason}"
+        if record.reason is not None:
+            stop = describe_stop(record.reason, steps=record.steps, max_time=record.max_time)
+            reason = f"{stop} {reason}"
         return cls(
             chosen.X,
             chosen.objective,

@@ -10,8 +10,9 @@ import numpy as np
 from hirank._typing import Array, BoolArray
 from hirank.core.masking import mask_entries
 from hirank.core.svt import spectral_norm
+from hirank.exceptions import StopReason
 from hirank.models.low_rank import filled_codes, rank_of, ridge_codes
-from hirank.optim.trace import Recorder
+from hirank.optim.trace import Monitor
 
 RIDGES = (1e-1, 3e-2, 1e-2, 3e-3, 1e-3, 1e-4, 1e-6)
 """Ridges that the search tries, in units of the largest singular value."""
@@ -56,9 +57,9 @@ class Factors(NamedTuple):
 class Alternation:
     """Alternating least squares while the rank grows, and at the last rank until it settles."""
 
-    def __init__(self, record: Recorder, max_iter: int, tol: float) -> None:
+    def __init__(self, record: Monitor, max_iter: int, tol: float) -> None:
         self.record, self.max_iter, self.tol = record, max_iter, tol
-        self.reason = ""
+        self.reason = StopReason.MAX_ITER
 
     def grow(
         self, X: Array, observed: BoolArray, ridge: float, ranks: Sequence[int]
@@ -75,7 +76,7 @@ class Alternation:
             steps, tol = (self.max_iter, self.tol) if last else (ROUGH_STEPS, ROUGH_TOL)
             factors = self._settle(X, observed, factors, weight, steps, tol)
             yield rank, factors
-            if self.record.over:
+            if self.record.stopped:
                 return
 
     def _settle(
@@ -97,13 +98,13 @@ class Alternation:
                 U = filled_codes(np.where(observed, X, U @ V), V, weight)
                 V = filled_codes(np.where(observed, X, U @ V).T, U.T, weight).T
             objective = _objective(X, observed, U, V, weight)
-            if self.record(objective, stage):
+            if self.record.record(objective, stage):
                 return Factors(U, V)
             if before - objective <= tol * objective:
-                self.reason = self.record.converged(tol, "the objective")
+                self.reason = StopReason.CONVERGED
                 return Factors(U, V)
             before = objective
-        self.reason = self.record.exhausted(steps)
+        self.reason = StopReason.MAX_ITER
         return Factors(U, V)
 
 
@@ -142,7 +143,7 @@ def choose(
     hidden: BoolArray,
     rank: int | None,
     ridge: float | None,
-    record: Recorder,
+    record: Monitor,
 ) -> Choice:
     """The rank and ridge, where not given, that recover hidden entries of X, n x m, best.
 
@@ -159,7 +160,7 @@ def choose(
         poor = 0 if best is None or found.error < BETTER * best.error else poor + 1
         if best is None or found.error < best.error:
             best = found
-        if poor >= PATIENCE or record.over or best.error < PERFECT * np.mean(np.abs(X[hidden])):
+        if poor >= PATIENCE or record.stopped or best.error < PERFECT * np.mean(np.abs(X[hidden])):
             break
     assert best is not None
     return best
@@ -176,7 +177,7 @@ def _best_rank(
     best, poor = None, 0
     ranks = ranks_to(rank, X.shape)
     for step, factors in als.grow(np.where(hidden, 0, X), observed & ~hidden, ridge, ranks):
-        if rank is not None and step != ranks[-1] and not als.record.over:
+        if rank is not None and step != ranks[-1] and not als.record.stopped:
             continue
         error = float(np.mean(np.abs((factors.U @ factors.V - X)[hidden])))
         poor = 0 if best is None or error < BETTER * best.error else poor + 1
@@ -191,7 +192,7 @@ def _best_rank(
 def completions(X: Array, observed: BoolArray) -> Iterator[Array]:
     """Rough completions of X, n x m, of many ranks and ridges, for others to choose from."""
     X1, seen, _ = with_constant(X, observed)
-    als = Alternation(Recorder(), ROUGH_STEPS, ROUGH_TOL)
+    als = Alternation(Monitor(), ROUGH_STEPS, ROUGH_TOL)
     for ridge in RIDGES:
         for _, (U, V) in als.grow(X1, seen, ridge, ranks_to(None, X1.shape)):
             yield (U @ V)[:, :-1]
@@ -221,6 +222,6 @@ def first_subspace(
     if not X.any():
         return np.eye(r or 1, X.shape[1]), UNJUDGED
     hidden = mask_entries(observed, rng, selecting=True)
-    choice = choose(X, observed, hidden, r, ridge, Recorder())
+    choice = choose(X, observed, hidden, r, ridge, Monitor())
     noise = UNJUDGED if np.isnan(choice.error) else np.pi / 2 * choice.error**2  # if normal
     return choice.factors.standard(), noise

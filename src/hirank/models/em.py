@@ -12,7 +12,7 @@ import numpy as np
 from hirank._typing import Array, BoolArray
 from hirank.core.threads import Workers
 from hirank.models.mixture import FLOOR, Group, Mixture, groups
-from hirank.optim.trace import Recorder
+from hirank.optim.trace import Monitor
 
 NOISE = (0.1, 0.01, 1e-3, 1e-5)
 """Parts of a feature's variance that are taken for noise, from a cautious model to a daring one."""
@@ -56,7 +56,7 @@ class Learner:
     X: Array
     observed: BoolArray
     workers: Workers
-    record: Recorder
+    record: Monitor
 
     def settle(self, mixture: Mixture, noise: float, steps: int = STEPS) -> Level:
         """Expectation and maximization until the fills stay where they are."""
@@ -72,7 +72,7 @@ class Learner:
                 fills[group.rows] = fill
             log_likelihood = sum(float(r[2]) for r in results) / len(X)
             level = Level(mixture, noise, np.where(observed, X, fills), log_likelihood)
-            done = self.record(-log_likelihood, stage)
+            done = self.record.record(-log_likelihood, stage)
             if done or (before is not None and np.sqrt(np.mean((fills - before) ** 2)) < SETTLED):
                 break
             before = fills
@@ -99,11 +99,11 @@ def grow(
         mixtures, found = [level.mixture for level in levels], error([one.X for one in levels])
         if not best or found < lowest:
             best, lowest = levels, found
-        if found > WORSE * lowest or first.record.over:
+        if found > WORSE * lowest or first.record.stopped:
             break
     noise, levels, poor = max(best[0].noise, LEAST_NOISE), best, 0
     most = affordable(first.observed)
-    while poor < 2 and not first.record.over:
+    while poor < 2 and not first.record.stopped:
         larger = [split(level.mixture, len(first.X), most) for level in levels]
         if len(larger[0]) == len(levels[0].mixture):
             return

@@ -15,10 +15,10 @@ from hirank.core.threads import Workers
 from hirank.kernels import Kernel
 from hirank.optim.early_stopping import BestStage
 from hirank.optim.lbfgs import LBFGS
-from hirank.optim.loop import Options, Result, run
 from hirank.optim.newton import Newton
-from hirank.optim.path import Setting, Stage
+from hirank.optim.path import PathPoint, PathSolution, SolverConfig, Stage, minimize_path
 from hirank.optim.restarts import second_look
+from hirank.optim.trace import Monitor
 
 LOOK_AFTER = range(1, 5)
 """Stages, from 0, that a second look follows: not so early that nothing is known, nor so late that
@@ -34,11 +34,13 @@ class Task:
     n_components: int
     kernel: Kernel
     stages: Sequence[Stage]
-    options: Options
+    config: SolverConfig
     bounds: Bounds | None = None  # of the fills, m features
 
 
-def complete_table(task: Task, workers: Workers, rng: np.random.Generator) -> Result:
+def complete_table(
+    task: Task, workers: Workers, rng: np.random.Generator, monitor: Monitor | None = None
+) -> PathSolution:
     """Learn a dictionary from the table, and fill its missing entries.
 
     Starts from a linear completion and takes the dictionary from its rows. With nothing missing
@@ -52,7 +54,7 @@ def complete_table(task: Task, workers: Workers, rng: np.random.Generator) -> Re
     seen = task.observed & ~hidden
     start = clipped(task.bounds, soft_impute(task.X, seen), seen)
     D = start[most_observed(seen, task.n_components, rng)].copy()
-    return walk(task, start, D, hidden, workers)
+    return walk(task, start, D, hidden, workers, monitor=monitor)
 
 
 def walk(
@@ -62,7 +64,8 @@ def walk(
     hidden: BoolArray,
     workers: Workers,
     look_after: Collection[int] = LOOK_AFTER,
-) -> Result:
+    monitor: Monitor | None = None,
+) -> PathSolution:
     """Walk the path from given fills, n x m, and dictionary, r x m.
 
     The stages are judged by the hidden entries, n x m; what `start` holds there must not come from
@@ -72,41 +75,36 @@ def walk(
     X, observed, stages, bounds = task.X, task.observed, task.stages, task.bounds
     seen = observed & ~hidden
     start = clipped(bounds, start, seen)
-    best = BestStage(X, hidden)
+    best, monitor = BestStage(X, hidden), monitor or Monitor()
 
-    def between(number: int, setting: Setting, X: Array, D: Array) -> tuple[Array, Array] | None:
+    def between(number: int, end: PathPoint) -> tuple[Array, Array] | None:
+        setting, X, D = end
         if best.is_past(number, X, D):
             return None
         if number in look_after and number + 1 < len(stages):
             return second_look(X, D, seen, setting, workers, bounds)
         return X, D
 
-    solver = LBFGS(seen, workers, bounds=bounds)
-    walked = run(solver, task.kernel, stages, start, D, task.options, between=between)
-    if not hidden.any() or walked.stopped_by_callback:
-        return replace(walked, X=np.where(observed, X, walked.X))
+    config = task.config
+    solver = LBFGS(seen, workers, bounds=bounds, tol=config.tol)
+    found = minimize_path(solver, task.kernel, stages, (start, D), config, monitor, between)
+    if not hidden.any() or monitor.stopped:
+        return replace(found, X=np.where(observed, X, found.X))
     again = slice(best.number, best.number + 1)
-    start = np.where(observed, X, best.X)
-    final = run(
-        LBFGS(observed, workers, bounds=bounds),
+    final = minimize_path(
+        LBFGS(observed, workers, bounds=bounds, tol=config.tol),
         task.kernel,
         stages[again],
-        start,
-        best.D,
-        task.options,
-        after=walked,
+        (np.where(observed, X, best.X), best.D),
+        config,
+        monitor,
     )
-    reason = final.stop_reason
-    if again.stop < len(stages):
-        reason = (
-            f"Hidden entries were recovered best at stage {again.stop} of {len(stages)}, so the "
-            f"path ends there. {reason}"
-        )
-    settings = (*walked.settings[: again.start], *final.settings)
-    return replace(final, settings=settings, stop_reason=reason)
+    return replace(final, settings=(*found.settings[: again.start], *final.settings))
 
 
-def complete_table_as_paper(task: Task, rng: np.random.Generator) -> Result:
+def complete_table_as_paper(
+    task: Task, rng: np.random.Generator, monitor: Monitor | None = None
+) -> PathSolution:
     """Algorithm 1 of the paper, started as there: from zeros and a normal random dictionary.
 
     With bounds, which the paper does not have, every step is followed by a projection.
@@ -114,5 +112,6 @@ def complete_table_as_paper(task: Task, rng: np.random.Generator) -> Result:
     start = np.where(task.observed, task.X, 0).astype(task.X.dtype, copy=False)
     start = clipped(task.bounds, start, task.observed)
     D = rng.standard_normal((task.n_components, start.shape[1])).astype(start.dtype)
-    solver = Newton(task.observed, bounds=task.bounds)
-    return run(solver, task.kernel, task.stages, start, D, task.options)
+    solver = Newton(task.observed, bounds=task.bounds, tol=task.config.tol)
+    monitor = monitor or Monitor()
+    return minimize_path(solver, task.kernel, task.stages, (start, D), task.config, monitor)

@@ -9,7 +9,9 @@ from hirank.core.init import most_observed
 from hirank.core.objective import codes
 from hirank.core.threads import Workers
 from hirank.optim.lbfgs import LBFGS
-from hirank.optim.path import Setting
+from hirank.optim.loop import minimize
+from hirank.optim.path import PathPoint, Setting
+from hirank.optim.trace import Monitor
 
 STEPS = 4
 """Steps of the dictionary for each batch of a stream."""
@@ -24,10 +26,8 @@ def refine(X: Array, D: Array, setting: Setting, workers: Workers, steps: int = 
     (docs/notes/stream.md).
     """
     solver = LBFGS(np.ones(X.shape, bool), workers)
-    state = solver.init(setting, X, D)
-    for _ in range(steps):
-        state = solver.step(state)
-    return state.D()
+    start = PathPoint(setting, X, D)
+    return minimize(solver, start, max_iter=steps, monitor=Monitor()).state.D()
 
 
 def grown(D: Array, X: Array, observed: BoolArray, size: int, rng: np.random.Generator) -> Array:

@@ -6,8 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from hirank.kernels import Kernel
-from hirank.optim.loop import Options
-from hirank.optim.path import Stage
+from hirank.optim.path import SolverConfig, Stage
 
 
 @dataclass(frozen=True)
@@ -17,7 +16,7 @@ class Plan:
     kernel: Kernel
     stages: tuple[Stage, ...]  # the whole path; one stage in paper mode
     components: Callable[[int], int]  # points in the dictionary for so many rows, at most as many
-    options: Options  # alpha, steps and tolerance
+    options: SolverConfig  # alpha, steps and tolerance
     scale: bool
     window: int  # rows that are remembered
     batch_size: int  # rows that are learned together

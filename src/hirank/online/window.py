@@ -36,8 +36,7 @@ from hirank.online.rescale import (
     scaled,
     with_late_means,
 )
-from hirank.optim.loop import Result, nothing_to_learn
-from hirank.optim.path import resettle
+from hirank.optim.path import PathSolution, rescale_ridges
 
 GROWTH = 2.0
 """The path is walked again when the window has grown by this factor."""
@@ -185,7 +184,7 @@ class WindowStream:
             with Workers() as workers:
                 result = complete_table(task, workers, rng)
         else:
-            result = nothing_to_learn(X, r)
+            result = PathSolution.empty(X, r)
         means = np.full(self.width, np.nan) if self.model is None else self.model.means.copy()
         # What the model before took hidden entries for may be far off: nothing to start from.
         blank = replace(self.memory, guess=np.full(rows.shape, np.nan))
@@ -237,13 +236,13 @@ class WindowStream:
         X, _ = scaled(filled[~wild], fitted.nonempty, fitted.scaling)
         with Workers() as workers:
             D = refine(X, fitted.D, fitted.settings[-1], workers)
-        settings = resettle(fitted.settings, self.model.stages, D)
+        settings = rescale_ridges(fitted.settings, self.model.stages, D)
         model = replace(self.model, fitted=replace(fitted, D=D, settings=settings))
         return replace(self, model=model, action="refined")
 
     def _with(
         self,
-        result: Result,
+        result: PathSolution,
         nonempty: BoolArray,
         scaling: Scaling,
         plan: Plan,
@@ -255,7 +254,7 @@ class WindowStream:
         observed = ~np.isnan(rows)
         means[nonempty] = scaling.mean
         end = len(result.settings)
-        settings = resettle(result.settings, plan.stages, result.D)
+        settings = rescale_ridges(result.settings, plan.stages, result.D)
         # Every second stage, counted from the end, is nearly as good for new rows at half the cost.
         thin = slice((end + 1) % 2, None, 2)
         fitted = Fitted(nonempty, scaling, result.D, settings[thin], ROUNDS)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -12,7 +14,7 @@ from hirank.core.curvature import inverse_curvature
 from hirank.core.objective import codes, reduced_gradient
 from hirank.core.threads import Workers, row_blocks
 from hirank.optim import quasi_newton as qn
-from hirank.optim.path import Setting
+from hirank.optim.path import PathPoint, Setting, has_converged
 
 LARGEST_CURVATURE = 250_000_000
 """Entries of the n x m x m curvature beyond which the samples do without: one gigabyte."""
@@ -136,6 +138,8 @@ class LBFGS:
         Steps after which the curvature of samples and points is measured again.
     bounds : Bounds, optional
         Limits of the entries that are not observed; those of the starting point must be within.
+    tol : float
+        A stage ends when the objective fell by less than this part of itself over ten steps.
     """
 
     observed: BoolArray
@@ -143,8 +147,11 @@ class LBFGS:
     memory: int = 10
     renew: int = 150
     bounds: Bounds | None = None
+    tol: float = 0.0
+    monotone: ClassVar[bool] = True
 
-    def init(self, setting: Setting, X: Array, D: Array) -> LBFGSState:
+    def init(self, start: PathPoint) -> LBFGSState:
+        setting, X, D = start
         problem = _Joint(setting, X, np.flatnonzero(~self.observed), D.shape, self.bounds)
         vector = problem.pack(X, D)
         value, gradient = problem.evaluate(vector, self.workers)
@@ -163,6 +170,9 @@ class LBFGS:
         value, gradient = state.problem.evaluate(point[0], self.workers)
         rows = qn.update(state.rows, point, np.array([value]), gradient[None])
         return LBFGSState(state.problem, rows, state.age + 1)
+
+    def terminate(self, state: LBFGSState, objectives: Sequence[float]) -> bool:
+        return has_converged(objectives, self.tol)
 
 
 def _row_products(matrices: Array, rows: Array, workers: Workers) -> Array:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
 from hirank._typing import Array, BoolArray
 from hirank.core.bounds import Bounds, clipped
 from hirank.core.objective import Basis, codes, objective
-from hirank.optim.path import Setting
+from hirank.optim.path import PathPoint, Setting, has_converged
 
 
 @dataclass(frozen=True)
@@ -45,14 +47,19 @@ class Newton:
         tau of the paper, above 1: how much the curvature is overstated.
     bounds : Bounds, optional
         Limits of the entries that are not observed: each step ends at the nearest place within.
+    tol : float
+        A stage ends when the objective fell by less than this part of itself over ten steps.
     """
 
     observed: BoolArray
     momentum: float = 0.5
     relaxation: float = 1.1
     bounds: Bounds | None = None
+    tol: float = 0.0
+    monotone: ClassVar[bool] = True  # as a rule: where it is not, the loop returns the best point
 
-    def init(self, setting: Setting, X: Array, D: Array) -> NewtonState:
+    def init(self, start: PathPoint) -> NewtonState:
+        setting, X, D = start
         return _state(setting, X, D, np.zeros_like(X), np.zeros_like(D))
 
     def step(self, state: NewtonState) -> NewtonState:
@@ -61,6 +68,9 @@ class Newton:
                 return self._step(state)
             except np.linalg.LinAlgError:
                 return _lost(state)
+
+    def terminate(self, state: NewtonState, objectives: Sequence[float]) -> bool:
+        return has_converged(objectives, self.tol)
 
     def _step(self, state: NewtonState) -> NewtonState:
         X, Z, basis, kernel = state.samples, state.Z, state.basis, state.setting.kernel

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
 from hirank._typing import Array
 from hirank.core.objective import Basis
+from hirank.exceptions import StopReason
 from hirank.kernels import Kernel
+from hirank.optim.loop import Solver, has_stalled, minimize
+from hirank.optim.trace import Monitor
 
 BANDWIDTHS = (1.0, 1.0, 1.5, 2.0, 3.0, 5.0, 8.0)
 """Bandwidth of each stage, in mean pairwise distances."""
@@ -19,6 +22,7 @@ LAST_BETA = 1e-10
 """Ridge of the first and the last stage, in mean diagonals of k(D, D)."""
 BALANCE = 0.1
 """Best of 0, 0.1, 1 and 10 for the polynomial kernel: see docs/notes/poly.md."""
+WINDOW = 10  # steps over which a stage is judged; single steps of L-BFGS may gain next to nothing
 
 
 class Stage(NamedTuple):
@@ -31,17 +35,103 @@ class Stage(NamedTuple):
 
 @dataclass(frozen=True)
 class Setting:
-    """A stage with its units settled: what is needed to look at any dictionary through it."""
+    """A stage in units of the kernel: what a dictionary needs to be evaluated in this stage."""
 
     kernel: Kernel
     beta: float
     alpha: float = 0.0
 
     def basis(self, D: Array) -> Basis:
+        """Return the basis that the dictionary D, r x m, is in this stage."""
         return Basis(self.kernel, D, self.beta, self.alpha)
 
 
-def settle(stage: Stage, kernel: Kernel, X: Array, D: Array, alpha: float = 0.0) -> Setting:
+@dataclass(frozen=True)
+class SolverConfig:
+    """Parameters of the optimization along a path."""
+
+    alpha: float = 0.0  # weight of the size of the dictionary
+    max_iter: int = 100  # steps in each stage, at most
+    tol: float = 0.0  # a stage ends when the objective fell by less than this part in WINDOW steps
+
+
+class PathPoint(NamedTuple):
+    """A point from which a stage starts, or at which it ended."""
+
+    setting: Setting
+    X: Array  # n x m
+    D: Array  # r x m
+
+
+class PathState(Protocol):
+    """A state of a solver that moves missing entries and dictionary."""
+
+    @property
+    def objective(self) -> float: ...
+
+    def X(self) -> Array: ...
+
+    def D(self) -> Array: ...
+
+
+P = TypeVar("P", bound=PathState)
+Between = Callable[[int, PathPoint], tuple[Array, Array] | None]
+"""Called with the number and end of each stage: X and D that the next starts from, None to end."""
+
+
+@dataclass(frozen=True)
+class PathSolution:
+    """What an optimization along a path found."""
+
+    X: Array  # n x m
+    D: Array  # r x m
+    settings: tuple[Setting, ...]  # of the stages that were reached, in order
+    objective: float
+    reason: StopReason  # why the last of them ended
+
+    @classmethod
+    def empty(cls, X: Array, n_components: int) -> PathSolution:
+        """Return the solution for rows without any feature that varies, n x 0."""
+        D = np.zeros((n_components, X.shape[1]))
+        return cls(X, D, (), 0.0, StopReason.NOTHING_TO_FIT)
+
+
+def minimize_path(
+    solver: Solver[P],
+    kernel: Kernel,
+    stages: Sequence[Stage],
+    start: tuple[Array, Array],
+    config: SolverConfig,
+    monitor: Monitor,
+    between: Between | None = None,
+) -> PathSolution:
+    """Minimize stage by stage; each stage starts where the one before ended.
+
+    The path ends early if a stage diverges, the monitor stops the fit, or `between` returns None.
+    """
+    X, D = start
+    settings: list[Setting] = []
+    for number, stage in enumerate(stages):
+        setting = resolve_stage(stage, kernel, X, D, config.alpha)
+        settings.append(setting)
+        point = PathPoint(setting, X, D)
+        solution = minimize(solver, point, max_iter=config.max_iter, monitor=monitor)
+        if not np.isfinite(solution.state.objective):  # then no step has led to a better one
+            raise FloatingPointError(
+                "The objective is not finite at the starting point. Use scale=True or a smaller "
+                "degree."
+            )
+        X, D = solution.state.X(), solution.state.D()
+        if solution.reason not in (StopReason.CONVERGED, StopReason.MAX_ITER):
+            break
+        onward = (X, D) if between is None else between(number, PathPoint(setting, X, D))
+        if onward is None:
+            break
+        X, D = onward
+    return PathSolution(X, D, tuple(settings), solution.state.objective, solution.reason)
+
+
+def resolve_stage(stage: Stage, kernel: Kernel, X: Array, D: Array, alpha: float = 0.0) -> Setting:
     """Measure the units of a stage on the current X, n x m, and D, r x m."""
     kernel = kernel.resolve(X, stage.bandwidth)
     if not kernel.fixed_size:
@@ -51,11 +141,13 @@ def settle(stage: Stage, kernel: Kernel, X: Array, D: Array, alpha: float = 0.0)
     return Setting(kernel, stage.beta * _mean_diagonal(kernel, D), alpha)
 
 
-def resettle(settings: Sequence[Setting], stages: Sequence[Stage], D: Array) -> tuple[Setting, ...]:
-    """The settings with the ridge of their stages in units of another dictionary.
+def rescale_ridges(
+    settings: Sequence[Setting], stages: Sequence[Stage], D: Array
+) -> tuple[Setting, ...]:
+    """Return the settings with the ridges of their stages in units of another dictionary.
 
-    A fit may change the size of k(d, d) by orders of magnitude (not with the RBF kernel). Whoever
-    walks its stages with the final dictionary wants the same relative ridges.
+    A fit may change the size of k(d, d) by orders of magnitude (not with the RBF kernel). New rows
+    that go through its stages with the final dictionary need the same relative ridges.
     """
     return tuple(
         replace(setting, beta=stage.beta * _mean_diagonal(setting.kernel, D))
@@ -74,16 +166,21 @@ def _mean_diagonal(kernel: Kernel, D: Array) -> float:
     return mean
 
 
+def has_converged(objectives: Sequence[float], tol: float) -> bool:
+    """Return whether the objective of a stage fell by less than `tol`; never if `tol` is 0."""
+    return tol > 0 and has_stalled(objectives, tol, WINDOW)
+
+
 def default_path(
     bandwidths: Sequence[float] = BANDWIDTHS,
     last_beta: float = LAST_BETA,
     first_beta: float = FIRST_BETA,
 ) -> tuple[Stage, ...]:
-    """One stage per bandwidth; beta falls from `first_beta` to `last_beta` by a constant factor."""
+    """Return a stage per bandwidth; beta falls to `last_beta` by a constant factor."""
     betas = np.geomspace(max(first_beta, last_beta), last_beta, len(bandwidths))
     return tuple(Stage(float(s), float(b), BALANCE) for s, b in zip(bandwidths, betas, strict=True))
 
 
 def path_to(path: Sequence[float], end: float) -> tuple[float, ...]:
-    """The part of a falling path that leads to a value, and the value."""
+    """Return the part of a falling path that leads to a value, and the value."""
     return (*(value for value in path if value > end), end)

@@ -1,148 +1,261 @@
-"""What happened in an optimization: counted, timed, kept, and told to whoever listens."""
+"""Monitor of a fit: steps are counted, timed and kept, limits are enforced, events passed on."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from enum import Enum
 from threading import Lock
 from time import perf_counter
-from typing import Any, NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hirank._typing import Array
-
-
-class Progress(NamedTuple):
-    """One line of the trace."""
-
-    step: int
-    stage: int
-    objective: float
-    seconds: float
-
-
-class News(NamedTuple):
-    """What is being done, for people who wait."""
-
-    sentence: str
-    seconds: float
-    error: float | None = None  # at hidden entries, if a candidate was tried
-
+from hirank._text import plural
+from hirank.exceptions import StopReason
 
 TRACE = np.dtype(
     [("step", np.int64), ("stage", np.int64), ("objective", np.float64), ("seconds", np.float64)]
 )
+SEARCH_SHARE = 0.6  # of max_time; the rest is for refitting what was selected
 
-LATE = 0.6
-"""Part of the time after which a search ends, so that its result can be put to use."""
 
-Callback = Callable[[Progress], bool | None]
-"""Called after each step; a true answer ends the optimization."""
+class Step(NamedTuple):
+    """One step of an optimization: a line of the trace."""
+
+    step: int  # from 1
+    stage: int  # from 0
+    objective: float
+    seconds: float  # since the fit began, as in all events
+
+
+class Phase(Enum):
+    """A part of a fit that begins after the models have been compared."""
+
+    REFIT = "refitting the selected models to all entries"
+    OUT_OF_SAMPLE = "imputing the rows that were not fitted"
 
 
 @dataclass(frozen=True)
-class Completed:
-    """A table as completed, and how it came to be."""
+class PhaseStarted:
+    """A phase of a fit has begun; `n_rows` is the number of rows to impute, if it imputes any."""
 
-    X: Array  # n x m
+    phase: Phase
+    seconds: float
+    n_rows: int | None = None
+
+    def __str__(self) -> str:
+        rows = "" if self.n_rows is None else f" ({plural(self.n_rows, 'row')})"
+        return f"{self.phase.value}{rows}"
+
+
+@dataclass(frozen=True)
+class TrialFinished:
+    """A candidate was scored; `label` describes it and `error` is that on held-out entries."""
+
+    family: str
+    label: str
+    error: float
+    seconds: float
+
+    def __str__(self) -> str:
+        return f"{self.label}: error {self.error:.4g} on held-out entries"
+
+
+@dataclass(frozen=True)
+class RefitFailed:
+    """A selected model could not be refitted to all entries; `problem` is the error's message."""
+
+    family: str
+    label: str
+    problem: str
+    seconds: float
+
+    def __str__(self) -> str:
+        return f"{self.label} could not be refitted to all entries: {self.problem}"
+
+
+ProgressEvent: TypeAlias = PhaseStarted | TrialFinished | RefitFailed
+Callback: TypeAlias = Callable[[Step], bool | None]
+"""Called after each step; a true return value stops the fit."""
+Subscriber: TypeAlias = Callable[[ProgressEvent], None]
+
+
+@dataclass(frozen=True)
+class RunInfo:
+    """How a fit went: what estimators publish as ``objective_``, ``n_iter_`` and so on."""
+
     objective: float
-    n_iter: int
-    stop_reason: str
+    reason: StopReason
+    stop_reason: str  # a sentence
     trace: NDArray[np.void]  # columns step, stage, objective, seconds
-    details: dict[str, Any]  # what else a method tells of its fit, by name
+
+    @property
+    def n_iter(self) -> int:
+        """Return the number of steps in all."""
+        return len(self.trace)
 
 
-class Recorder:
-    """The lines of a trace, one per step.
+class Monitor:
+    """Counts and times the steps of a fit, keeps the trace, and stops the fit.
 
-    `after` is a trace that this one continues, `max_time` the seconds that all may take; `tell`
-    gets news of what is being done. Threads may share a recorder.
+    Parameters
+    ----------
+    callback : function of a Step, optional
+        Called after each step; a true return value stops the fit.
+    max_time : float, optional
+        Seconds after which the fit stops.
+    subscriber : function of a ProgressEvent, optional
+
+    Notes
+    -----
+    Threads may share a monitor. Steps that are taken after the fit was stopped, to bring a method
+    to an end, are not recorded.
     """
 
     def __init__(
         self,
         callback: Callback | None = None,
-        after: NDArray[np.void] | None = None,
+        *,
         max_time: float | None = None,
-        tell: Callable[[News], None] | None = None,
+        subscriber: Subscriber | None = None,
     ) -> None:
-        self.callback, self.max_time, self.tell = callback, max_time, tell
-        self.lines = [] if after is None else [Progress(*line) for line in after.tolist()]
-        self.began = perf_counter() - (self.lines[-1].seconds if self.lines else 0.0)
-        self.over = False  # whether the callback has asked to stop, or the time is up
-        self.out_of_time = False
+        self.callback, self.max_time, self.subscriber = callback, max_time, subscriber
+        self.reason: StopReason | None = None  # set once the fit has to stop
+        self._lines: list[Step] = []
+        self._began = perf_counter()
         self._lock = Lock()
 
-    def __call__(self, objective: float, stage: int = 0) -> bool:
-        """Record a step; true if the callback asks, or has asked, to stop, or the time is up.
-
-        What a method still does after that to come to an end is nobody's business.
-        """
+    def record(self, objective: float, stage: int = 0) -> StopReason | None:
+        """Record a step; return MAX_TIME or CALLBACK if the fit has to stop, otherwise None."""
         with self._lock:
-            if self.over:
-                return True
-            line = Progress(self.steps + 1, stage, float(objective), self.seconds)
-            self.lines.append(line)
-            self.out_of_time = self.max_time is not None and self.seconds > self.max_time
-            self.over = self.out_of_time
+            if self.reason is not None:
+                return self.reason
+            line = Step(self.steps + 1, stage, float(objective), self.seconds)
+            self._lines.append(line)
+            if self.max_time is not None and self.seconds > self.max_time:
+                self.reason = StopReason.MAX_TIME
             if self.callback is not None and self.callback(line):
-                self.over, self.out_of_time = True, False
-            return self.over
+                self.reason = StopReason.CALLBACK
+            return self.reason
 
-    def say(self, sentence: str, error: float | None = None) -> None:
-        """Tell whoever listens what is being done."""
-        if self.tell is not None:
-            self.tell(News(sentence, self.seconds, error))
+    def notify(self, event: ProgressEvent) -> None:
+        """Pass an event on to the subscriber."""
+        if self.subscriber is not None:
+            self.subscriber(event)
 
     @property
-    def seconds(self) -> float:
-        """Since the first step."""
-        return perf_counter() - self.began
+    def stopped(self) -> bool:
+        """Return whether the callback or the time limit has stopped the fit."""
+        return self.reason is not None
 
     @property
     def late(self) -> bool:
-        """Whether nothing new should be begun: what there is has to be brought to an end."""
-        late = self.max_time is not None and self.seconds > LATE * self.max_time
-        return self.over or late
+        """Return whether the search has to end, so that time is left to refit what it found."""
+        late = self.max_time is not None and self.seconds > SEARCH_SHARE * self.max_time
+        return self.stopped or late
+
+    @property
+    def seconds(self) -> float:
+        """Return the seconds since the fit began."""
+        return perf_counter() - self._began
 
     @property
     def steps(self) -> int:
-        return len(self.lines)
+        """Return the number of steps so far."""
+        return len(self._lines)
 
     @property
     def stages(self) -> int:
-        """Stages begun so far, if they were numbered from 0."""
-        return self.lines[-1].stage + 1 if self.lines else 0
+        """Return the number of stages begun so far, which is the number of the next one."""
+        return self._lines[-1].stage + 1 if self._lines else 0
 
     @property
     def trace(self) -> NDArray[np.void]:
-        """All lines; columns step, stage, objective, seconds."""
-        return np.array(self.lines, dtype=TRACE)
+        """Return all steps; columns step, stage, objective, seconds."""
+        return np.array(self._lines, dtype=TRACE)
 
-    def finish(self, X: Array, stop_reason: str, **details: Any) -> Completed:
-        """The table that the last step led to, n x m, with all that was recorded."""
-        objective = self.lines[-1].objective if self.lines else 0.0
-        return Completed(X, objective, self.steps, stop_reason, self.trace, details)
+    def finish(
+        self,
+        reason: StopReason,
+        *,
+        objective: float | None = None,
+        tol: float = 0.0,
+        max_iter: int = 0,
+        quantity: str = "the objective",
+        limit: str = "max_iter",
+        stage: tuple[int, int] | None = None,
+    ) -> RunInfo:
+        """Return how the fit went; the further arguments are those of `describe_stop`.
 
-    def stopped(self) -> str:
-        """The reason to give when the callback, or the clock, has ended the optimization."""
-        if self.out_of_time:
-            return f"Stopped at step {self.steps}: max_time={self.max_time:g} seconds were over."
-        return f"Stopped by the callback at step {self.steps}."
-
-    def converged(self, tol: float, what: str) -> str:
-        """The reason to give when `what` changed by less than `tol`."""
-        return f"Converged: {what} changed by less than tol={tol:g} at step {self.steps}."
-
-    def exhausted(self, max_iter: int) -> str:
-        """The reason to give when there were no steps left."""
-        return (
-            f"Reached max_iter={max_iter} steps, {self.steps} in all. If the objective in trace_ "
-            "is still falling, a larger max_iter may help."
+        The objective is that of the last step if it is not given.
+        """
+        if objective is None:
+            objective = self._lines[-1].objective if self._lines else 0.0
+        sentence = describe_stop(
+            self.reason or reason,
+            steps=self.steps,
+            tol=tol,
+            max_iter=max_iter,
+            max_time=self.max_time,
+            quantity=quantity,
+            limit=limit,
+            stage=stage,
         )
+        return RunInfo(objective, self.reason or reason, sentence, self.trace)
 
 
-NOTHING = "Nothing to learn: no feature varies."
-"""The reason to give when there was no work."""
+def describe_stop(
+    reason: StopReason,
+    *,
+    steps: int,
+    tol: float = 0.0,
+    max_iter: int = 0,
+    max_time: float | None = None,
+    quantity: str = "the objective",
+    limit: str = "max_iter",
+    stage: tuple[int, int] | None = None,
+) -> str:
+    """Return the sentence that estimators publish as ``stop_reason_``.
+
+    Parameters
+    ----------
+    reason : StopReason
+    steps : int
+        Steps in all.
+    tol, max_iter, max_time
+        The limits of the fit.
+    quantity : str
+        What `tol` limits the change of.
+    limit : str
+        The parameter that `max_iter` is the value of.
+    stage : tuple of two int, optional
+        If the path ended early: the stage that held-out entries were recovered best at, from 1, and
+        the number of stages.
+
+    Examples
+    --------
+    >>> from hirank.exceptions import StopReason
+    >>> describe_stop(StopReason.CONVERGED, steps=12, tol=1e-3)
+    'Converged: the objective changed by less than tol=0.001 at step 12.'
+    """
+    sentences = {
+        StopReason.CONVERGED: f"Converged: {quantity} changed by less than tol={tol:g} at step "
+        f"{steps}.",
+        StopReason.MAX_ITER: f"Reached {limit}={max_iter} ({plural(steps, 'step')} in all). If the "
+        f"objective in trace_ is still falling, a larger {limit} may help.",
+        StopReason.MAX_TIME: f"Reached max_time={max_time or 0:g} seconds at step {steps}.",
+        StopReason.CALLBACK: f"Stopped by the callback at step {steps}.",
+        StopReason.DIVERGED: f"Diverged by step {steps}: the objective was not finite, or stayed "
+        "above its start. The best point before that was returned. Scale the data; with KFMC, use "
+        "solver='lbfgs' or a larger beta.",
+        StopReason.NOTHING_TO_FIT: "Nothing to fit: no feature varies, or no entry is missing.",
+    }
+    if stage is None or reason not in (StopReason.CONVERGED, StopReason.MAX_ITER):
+        return sentences[reason]
+    reached, total = stage
+    return (
+        f"Held-out entries were recovered best at stage {reached} of {total}, so the path ends "
+        f"there. {sentences[reason]}"
+    )

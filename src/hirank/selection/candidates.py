@@ -18,7 +18,7 @@ from hirank.models.low_rank import Subspace
 from hirank.models.mixture import Mixture
 from hirank.models.row_models import RowModel
 from hirank.models.stacking import typical
-from hirank.optim.trace import Recorder
+from hirank.optim.trace import Monitor, TrialFinished
 
 FAILURES = (np.linalg.LinAlgError, FloatingPointError, ValueError)
 """What a candidate may end in, its input being what it is; another one may still do."""
@@ -35,7 +35,7 @@ class Bench:
     observed: BoolArray
     folds: list[BoolArray]
     workers: Workers
-    record: Recorder
+    record: Monitor
 
     @property
     def truth(self) -> Array:
@@ -52,8 +52,8 @@ class Bench:
 
     def tell(self, tried: Tried) -> None:
         """Tell what came of a candidate."""
-        sentence = f"tried {tried}: error {tried.error:.4g} at hidden entries"
-        self.record.say(sentence, tried.error)
+        seconds = self.record.seconds
+        self.record.notify(TrialFinished(tried.name, str(tried), tried.error, seconds))
 
     def seen(self) -> list[BoolArray]:
         """What each fold leaves to learn from, n x v each."""

@@ -15,8 +15,7 @@ from hirank.kernels import Kernel
 from hirank.models.fit_dictionary import LOOK_AFTER
 from hirank.optim.early_stopping import AS_GOOD, HOPELESS, PATIENCE
 from hirank.optim.lbfgs import LBFGS
-from hirank.optim.loop import Options, run
-from hirank.optim.path import Setting, Stage
+from hirank.optim.path import PathPoint, Setting, SolverConfig, Stage, minimize_path
 from hirank.optim.restarts import second_look
 from hirank.selection.candidates import Bench, Tried
 
@@ -71,7 +70,7 @@ class Walker:
     """Walks dictionaries of a bench's table along the stages of a recipe."""
 
     bench: Bench
-    options: Options
+    options: SolverConfig
     bounds: Bounds | None
     rng: np.random.Generator
 
@@ -151,7 +150,7 @@ class Walker:
             ]
             steps.append(ends)
             errors.append(self.bench.error([step.X for step in steps[-1]]))
-            if self.bench.record.over or _is_past(errors) or stage + 1 == last:
+            if self.bench.record.stopped or _is_past(errors) or stage + 1 == last:
                 break
             states = [
                 self._looked(stage, step, o, recipe)
@@ -181,21 +180,16 @@ class Walker:
         steps: list[Step] = []
         stages = [recipe.stages[i] for i in numbers]
 
-        def between(number: int, setting: Setting, X: Array, D: Array) -> tuple[Array, Array]:
+        def between(number: int, end: PathPoint) -> tuple[Array, Array]:
+            setting, X, D = end
             steps.append(Step(X, D, setting))
             last = number + 1 == len(stages)
             return (X, D) if last else self._looked(numbers[number], steps[-1], seen, recipe)
 
-        solver = LBFGS(seen, self.bench.workers, bounds=self.bounds)
-        result = run(
-            solver,
-            recipe.kernel,
-            stages,
-            X,
-            D,
-            self.options,
-            between=between,
-            record=self.bench.record,
+        config = self.options
+        solver = LBFGS(seen, self.bench.workers, bounds=self.bounds, tol=config.tol)
+        result = minimize_path(
+            solver, recipe.kernel, stages, (X, D), config, self.bench.record, between
         )
         if len(steps) == len(result.settings):
             steps.pop()

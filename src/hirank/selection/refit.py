@@ -11,6 +11,7 @@ from hirank.core.bounds import clipped
 from hirank.models.mixture import Mixture
 from hirank.models.row_models import RowModel
 from hirank.models.stacking import Blend
+from hirank.optim.trace import RefitFailed
 from hirank.selection.candidates import (
     FAILURES,
     Bench,
@@ -62,7 +63,8 @@ def fit(choice: Choice) -> tuple[Array, Blend, Member, Mixture | None]:
             try:
                 same = _refit(bench, one, plan.n_starts or STARTS if weight else 1)
             except FAILURES as error:
-                bench.record.say(f"{one} could not be fitted to all entries: {error}")
+                seconds = bench.record.seconds
+                bench.record.notify(RefitFailed(one.name, str(one), str(error), seconds))
                 continue
             if one is spreads:
                 assert isinstance(same[0][1], Mixture)
@@ -134,7 +136,9 @@ def _dictionaries(walker: Walker, walks: Walks, wanted: int) -> list[Member]:
     try:
         return members(walker, walks, wanted) if wanted else [as_tried(walker, walks, 0)]
     except FAILURES as error:
-        walker.bench.record.say(f"a dictionary could not be fitted to all entries: {error}")
+        record = walker.bench.record
+        event = RefitFailed("kernelized", "a dictionary", str(error), record.seconds)
+        record.notify(event)
         return [as_tried(walker, walks, 0)]
 
 

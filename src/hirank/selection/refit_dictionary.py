@@ -10,7 +10,7 @@ import numpy as np
 from hirank._typing import Array
 from hirank.core.bounds import Bounds
 from hirank.models.row_models import Dictionary
-from hirank.optim.path import Setting, resettle, settle
+from hirank.optim.path import Setting, rescale_ridges, resolve_stage
 from hirank.selection.dictionary_path import Recipe, Walker, Walks
 
 
@@ -25,7 +25,7 @@ class Member(NamedTuple):
 def fit(walker: Walker, walks: Walks, fold: int) -> Member:
     """The last stage once more with everything."""
     bench, end = walker.bench, walks.first + walks.best
-    if bench.record.over:
+    if bench.record.stopped:
         return as_tried(walker, walks, fold)
     step = walks.steps[walks.best][fold]
     X = np.where(bench.observed, bench.X, step.X)
@@ -76,7 +76,7 @@ def _rows(walker: Walker, walks: Walks, D: Array, fold: int) -> Dictionary:
     steps = [at_stage[fold] for at_stage in walks.steps[: walks.best + 1]]
     # Stages that were left out, because fewer points had walked them, are settled now.
     before = [
-        settle(stage, walks.recipe.kernel, steps[0].X, D, walker.options.alpha)
+        resolve_stage(stage, walks.recipe.kernel, steps[0].X, D, walker.options.alpha)
         for stage in walks.recipe.stages[: walks.first]
     ]
     settings = [*before, *(step.setting for step in steps)]
@@ -86,11 +86,11 @@ def _rows(walker: Walker, walks: Walks, D: Array, fold: int) -> Dictionary:
 def unlearned(recipe: Recipe, X: Array, bounds: Bounds | None) -> Member:
     """Rows of a completed table, n x v, as a dictionary, if none was learned."""
     D = X[: recipe.n_components].copy()
-    setting = settle(recipe.stages[0], recipe.kernel, X, D)
+    setting = resolve_stage(recipe.stages[0], recipe.kernel, X, D)
     return Member(X, _dictionary(recipe, D, [setting], bounds), np.nan)
 
 
 def _dictionary(
     recipe: Recipe, D: Array, settings: list[Setting], bounds: Bounds | None
 ) -> Dictionary:
-    return Dictionary(D, resettle(settings, recipe.stages, D), bounds=bounds)
+    return Dictionary(D, rescale_ridges(settings, recipe.stages, D), bounds=bounds)

@@ -10,7 +10,7 @@ from hirank.core.bounds import Bounds
 from hirank.models.mixture import Mixture
 from hirank.models.row_models import Dictionary
 from hirank.models.stacking import Blend
-from hirank.optim.loop import Options
+from hirank.optim.path import SolverConfig
 from hirank.selection.candidates import Tried
 from hirank.selection.dictionary_path import Recipe
 
@@ -23,7 +23,7 @@ class Plan:
     most_components: int  # to which dictionaries may grow
     mix: bool  # whether other models than dictionaries take part
     n_starts: int | None  # models of a kind to average; None: as many as is worth it
-    options: Options
+    options: SolverConfig
     bounds: Bounds | None = None
 
 

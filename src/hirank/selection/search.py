@@ -13,7 +13,7 @@ from hirank.core.masking import make_folds
 from hirank.core.threads import Workers
 from hirank.models.em import NOISE, Learner, independent
 from hirank.models.stacking import Blend, weigh
-from hirank.optim.trace import Recorder
+from hirank.optim.trace import Monitor, Phase, PhaseStarted
 from hirank.selection.candidates import (
     FAILURES,
     Bench,
@@ -36,7 +36,7 @@ def search(
     observed: BoolArray,
     plan: Plan,
     workers: Workers,
-    record: Recorder,
+    record: Monitor,
     rng: np.random.Generator,
     hidden: list[BoolArray] | None = None,
 ) -> Chosen:
@@ -74,7 +74,7 @@ def search(
         return _unjudged(bench, plan, others)
     candidates = [*_finalists(working), *(tried(one, bench) for one in walks[-1:])]
     weights = weigh(np.stack([bench.hidden(one.fills) for one in candidates], axis=1), bench.truth)
-    record.say("fitting the best to all entries")
+    record.notify(PhaseStarted(Phase.REFIT, record.seconds))
     best = walks[-1] if walks else None
     choice = Choice(bench, plan, candidates, weights, kernelized.walker, best)
     filled, blend, member, mixture = fit(choice)

@@ -9,7 +9,7 @@ import numpy as np
 from hirank._typing import Array, BoolArray, IntArray
 from hirank.core.threads import Workers
 from hirank.models.temporal_smoother import Drift
-from hirank.optim.trace import Recorder
+from hirank.optim.trace import Monitor, Phase, PhaseStarted
 from hirank.selection.results import Chosen, Plan
 from hirank.selection.search import search
 from hirank.selection.temporal import InTime
@@ -23,7 +23,7 @@ def choose(
     X: Array,
     observed: BoolArray,
     plan: Plan,
-    record: Recorder,
+    record: Monitor,
     rng: np.random.Generator,
     times: Array | None = None,
 ) -> tuple[Chosen, Drift | None]:
@@ -48,7 +48,8 @@ def choose(
     rest = np.any(~observed, axis=1)
     rest[at] = False
     if rest.any():
-        record.say(f"completing the other {int(rest.sum())} samples")
+        count = int(rest.sum())
+        record.notify(PhaseStarted(Phase.OUT_OF_SAMPLE, record.seconds, count))
         filled[rest] = chosen.blend.complete(filled[rest], observed[rest])
     held_out = chosen.held_out
     if held_out is not None:
