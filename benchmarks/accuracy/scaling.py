@@ -167,7 +167,7 @@ def built_in(scale: str, holes: np.ndarray) -> Map:
 
     def forward(X: np.ndarray) -> np.ndarray:
         Z = np.zeros_like(X)
-        Z[:, v] = np.where(scaling.believable(X), scaling.forward(X), np.nan)
+        Z[:, v] = np.where(scaling.inliers(X), scaling.forward(X), np.nan)
         return Z
 
     return forward, lambda Z: scaling.backward(Z[:, v])

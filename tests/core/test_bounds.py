@@ -42,7 +42,7 @@ def _scaled(truth, observed):
     observed[:, 0] |= ~observed.any(axis=1)
     scaling = Scaling.measure(truth, observed, scale=True)
     m = truth.shape[1]
-    bounds = Bounds(np.zeros(m), np.full(m, np.inf)).scaled(scaling)
+    bounds = Bounds(np.zeros(m), np.full(m, np.inf)).scale(scaling)
     return scaling.forward(truth), observed[:, scaling.varying], bounds
 
 
@@ -270,5 +270,5 @@ def test_bounds_must_make_sense():
         Bounds(np.array([0.0, 2.0]), np.array([1.0, 1.0]))
     with pytest.raises(ValueError, match=r"must not exceed.*NaN"):
         Bounds(np.array([np.nan]), np.array([1.0]))
-    with pytest.raises(ValueError, match="one lower and one upper limit per feature"):
+    with pytest.raises(ValueError, match="one bound per column"):
         Bounds(np.zeros(2), np.ones(3))

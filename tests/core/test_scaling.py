@@ -25,7 +25,7 @@ def measure(X, scale, observed=None):
 
 
 def mixed(seed=0, n=300):
-    """Normal, lognormal, counts, mostly zeros, huge, tiny, constant, and one wild value."""
+    """Normal, lognormal, counts, mostly zeros, huge, tiny, constant, and one outlier."""
     rng = np.random.default_rng(seed)
     x = rng.standard_normal((n, 8))
     x[:, 1] = np.exp(2 * x[:, 1])
@@ -83,21 +83,21 @@ def test_any_values_go_there_and_back_in_order(X, scale):
 def test_forward_and_backward_keep_the_dtype(dtype):
     X = mixed()[:, :4].astype(dtype)
     scaling = measure(X, "robust")
-    assert scaling.bend is not None
+    assert scaling.tails is not None
     assert scaling.forward(X).dtype == scaling.backward(scaling.forward(X)).dtype == dtype
     np.testing.assert_allclose(scaling.backward(scaling.forward(X)), X, rtol=1e-4, atol=1e-5)
 
 
 @pytest.mark.parametrize("missing", [0.0, 0.3, 0.5])
 def test_clean_tables_are_scaled_as_ever(missing):
-    """To the bit: mean and standard deviation, and nothing bent."""
+    """To the bit: mean and standard deviation, and nothing compressed."""
     for manifolds, degree in ((1, 3), (3, 3), (10, 1)):
         for seed in range(5):
             X = polynomial_manifolds(100, manifolds=manifolds, degree=degree, random_state=seed)
             observed = uniform_missing(X.shape, missing, random_state=seed)
             plain = measure(X, "standard", observed)
             default = measure(X, True, observed)
-            assert default.bend is None
+            assert default.tails is None
             assert (default.center == plain.center).all()
             assert (default.spread == plain.spread).all()
 
@@ -110,21 +110,21 @@ def test_units_do_not_matter():
 
 
 @pytest.mark.parametrize("scale", ["auto", "robust"])
-def test_wild_values_are_found_and_do_not_count(scale):
+def test_outliers_are_found_and_ignored(scale):
     rng = np.random.default_rng(0)
     X = rng.standard_normal((200, 5))
-    wild = rng.random(X.shape) < 0.01
-    wild[0] = False
-    spoiled = np.where(wild, 1e6 * rng.choice([-1, 1], X.shape), X)
-    scaling, clean = measure(spoiled, scale), measure(X, "standard", ~wild)
-    assert wild.any()
-    assert (scaling.believable(spoiled) == ~wild).all()
+    outlier = rng.random(X.shape) < 0.01
+    outlier[0] = False
+    spoiled = np.where(outlier, 1e6 * rng.choice([-1, 1], X.shape), X)
+    scaling, clean = measure(spoiled, scale), measure(X, "standard", ~outlier)
+    assert outlier.any()
+    assert (scaling.inliers(spoiled) == ~outlier).all()
     np.testing.assert_allclose(scaling.center, clean.center)
     np.testing.assert_allclose(scaling.spread, clean.spread)
     np.testing.assert_allclose(scaling.mean, clean.mean)
     new = np.array([[0.5, -3.0, 1e7, 4.0, np.nan]])
-    hit = wild.any(axis=0)
-    assert (scaling.believable(new) == ~(hit & (np.abs(new) > 1e6))).all()
+    hit = outlier.any(axis=0)
+    assert (scaling.inliers(new) == ~(hit & (np.abs(new) > 1e6))).all()
 
 
 def test_many_far_values_are_a_pattern():
@@ -132,33 +132,33 @@ def test_many_far_values_are_a_pattern():
     rng = np.random.default_rng(0)
     X = rng.standard_normal((200, 1))
     X[::10] += 1e4
-    assert measure(X, "auto").believable(X).all()
+    assert measure(X, "auto").inliers(X).all()
 
 
-def test_a_tail_without_a_gap_is_believed():
+def test_a_tail_without_a_gap_has_no_outliers():
     X = np.exp(3 * np.random.default_rng(0).standard_normal((500, 4)))
     scaling = measure(X, "robust")
-    assert scaling.believable(X).all()
-    assert scaling.bend.bent.all()
+    assert scaling.inliers(X).all()
+    assert scaling.tails.compressed.all()
     assert np.abs(scaling.forward(X)).max() < 15 < np.abs(measure(X, "standard").forward(X)).max()
 
 
-def test_by_default_only_amounts_with_heavy_tails_are_bent():
+def test_by_default_only_amounts_with_heavy_tails_are_compressed():
     rng = np.random.default_rng(0)
     amounts = np.exp(2 * rng.standard_normal(400))
     signed = amounts * rng.choice([-1, 1], 400)
     few = np.abs(rng.standard_normal(400))
     few[:2] = 12
     X = np.column_stack([amounts, signed, few, amounts + 100])
-    assert measure(X, "auto").bend.bent.tolist() == [True, False, False, False]
-    assert measure(X, "robust").bend.bent.tolist() == [True, True, True, True]
+    assert measure(X, "auto").tails.compressed.tolist() == [True, False, False, False]
+    assert measure(X, "robust").tails.compressed.tolist() == [True, True, True, True]
 
 
-def test_tails_are_bent_and_the_bulk_is_not():
+def test_tails_are_compressed_and_the_bulk_is_not():
     rng = np.random.default_rng(0)
     X = np.column_stack([rng.standard_normal(400), rng.standard_t(1.5, 400)])
     scaling = measure(X, "robust")
-    assert scaling.bend.bent.tolist() == [False, True]
+    assert scaling.tails.compressed.tolist() == [False, True]
     plain = measure(X, "standard")
     assert (scaling.forward(X)[:, 0] == plain.forward(X)[:, 0]).all()
     z = np.array([-0.1, 0.1]) * scaling.spread[1] + scaling.center[1]
@@ -166,7 +166,7 @@ def test_tails_are_bent_and_the_bulk_is_not():
     assert slope == pytest.approx(1, abs=0.01)
 
 
-def test_a_fill_beyond_the_tails_does_not_explode():
+def test_an_imputed_value_beyond_the_tails_is_not_huge():
     X = np.exp(2 * np.random.default_rng(0).standard_normal((300, 1)))
     scaling = measure(X, "robust")
     top = scaling.forward(X).max()
@@ -179,7 +179,7 @@ def test_limits_stay_in_order_when_scaled():
     X = mixed()[:, :4]
     scaling = measure(X, "robust")
     lower, upper = np.array([-np.inf, 0, 0, 0]), np.array([1.0, np.inf, 5, np.inf])
-    limits = Bounds(lower, upper).scaled(scaling)
+    limits = Bounds(lower, upper).scale(scaling)
     assert (np.isinf(limits.lower) == np.isinf(lower)).all()
     assert (np.isinf(limits.upper) == np.isinf(upper)).all()
     inside = scaling.forward(np.clip(X, lower, upper))
@@ -215,11 +215,11 @@ def test_odd_columns_are_no_trouble(scale):
     scaling = measure(X, scale, observed)
     assert scaling.varying.tolist() == [False, True, True, False, False]
     assert np.isfinite(scaling.forward(X)).all()
-    assert scaling.believable(X).all()
+    assert scaling.inliers(X).all()
 
 
-def test_an_unknown_way_is_refused():
-    with pytest.raises(ValueError, match=r"scale must be one of .*'standard'.*not 'minmax'"):
+def test_an_unknown_scale_is_an_error():
+    with pytest.raises(ValueError, match=r"scale must be one of .*'standard'.*got 'minmax'"):
         measure(np.ones((2, 2)), "minmax")
 
 
@@ -228,9 +228,9 @@ def test_a_scaling_is_made_of_plain_parts(scale):
     X = mixed()
     scaling = measure(X, scale)
     again = from_state(to_state(scaling))
-    assert scaling.bend is not None
+    assert scaling.tails is not None
     assert (again.forward(X) == scaling.forward(X)).all()
-    assert (again.believable(X) == scaling.believable(X)).all()
+    assert (again.inliers(X) == scaling.inliers(X)).all()
 
 
 def test_gross_errors_do_not_ruin_the_fills_of_others():
@@ -244,7 +244,7 @@ def test_gross_errors_do_not_ruin_the_fills_of_others():
     errors = []
     for X in (truth, given):
         scaling = measure(X[fit], True, observed[fit])
-        seen = observed[fit] & scaling.believable(X[fit])
+        seen = observed[fit] & scaling.inliers(X[fit])
         options = SolverConfig(max_iter=30)
         task = Task(scaling.forward(X[fit]), seen, 30, RBF(), default_path()[:4], options)
         with Workers(1) as workers:
@@ -259,8 +259,8 @@ def test_gross_errors_do_not_ruin_the_fills_of_others():
     assert errors[1] < max(2 * errors[0], 0.1)
 
 
-def test_skewed_features_gain_from_bending():
-    """Exponentials of a curved surface, filled in bent and in straight units."""
+def test_skewed_features_gain_from_compression():
+    """Exponentials of a curved surface, imputed in compressed and in plain units."""
     ratios = []
     for seed in range(3):
         X = polynomial_manifolds(150, 12, latent=2, degree=2, random_state=seed)

@@ -1,4 +1,4 @@
-"""Limits of what a missing entry may be, feature by feature."""
+"""Bounds of imputed values, column by column."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from hirank.core.scaling import Scaling
 
 @dataclass(frozen=True)
 class Bounds:
-    """The least and the greatest fill of each of v features; infinite where there is no limit.
+    """The least and the greatest imputed value of each of v columns; infinite without a bound.
 
-    Only missing entries are bounded. An observed value beyond the limits stays what it is.
+    Only missing entries are bounded. An observed value beyond the bounds stays as it is.
 
     Examples
     --------
@@ -31,66 +31,68 @@ class Bounds:
     def __post_init__(self) -> None:
         if self.lower.shape != self.upper.shape or self.lower.ndim != 1:
             raise ValueError(
-                f"Bounds need one lower and one upper limit per feature, not arrays of shape "
+                "lower and upper must have one bound per column; got arrays of shape "
                 f"{self.lower.shape} and {self.upper.shape}."
             )
         wrong = np.flatnonzero(~(self.lower <= self.upper))
         if len(wrong):
             raise ValueError(
-                f"The lower limit must not exceed the upper one, nor be NaN (features "
-                f"{wrong.tolist()}). Use -inf and inf where there is no limit."
+                "The lower bound must not exceed the upper one, and neither may be NaN (columns "
+                f"{wrong.tolist()}). Use -inf and inf where there is no bound."
             )
 
     @property
-    def limit(self) -> bool:
-        """Whether there is any limit at all."""
+    def bounded(self) -> bool:
+        """Whether any column has a bound."""
         return bool(np.isfinite(self.lower).any() or np.isfinite(self.upper).any())
 
-    def scaled(self, scaling: Scaling) -> Bounds:
-        """Limits in units of the data, k, as limits of the features that vary, v, when scaled."""
+    def scale(self, scaling: Scaling) -> Bounds:
+        """Return bounds in units of the data, m, as those of the scaled columns that vary, v."""
         v = scaling.varying
-        lower, upper = (scaling.forward(limit[None])[0] for limit in (self.lower, self.upper))
+        lower, upper = (scaling.forward(bound[None])[0] for bound in (self.lower, self.upper))
         return Bounds(
             np.where(np.isfinite(self.lower[v]), lower, self.lower[v]),
             np.where(np.isfinite(self.upper[v]), upper, self.upper[v]),
         )
 
-    def of_entries(self, free: BoolArray, dtype: np.dtype[np.floating]) -> Box:
-        """Limits of every entry of an n x v table: those that are not free have none."""
-        return Box(
-            np.where(free, self.lower, -np.inf).astype(dtype),
-            np.where(free, self.upper, np.inf).astype(dtype),
-        )
-
     def clip(self, X: Array, observed: BoolArray) -> Array:
-        """X, n x v, with every missing entry at the nearest value within the limits."""
-        return self.of_entries(~observed, X.dtype).clip(X)
+        """Move the missing entries of X, n x v, to the nearest values within the bounds."""
+        return self.make_box(observed, X.dtype).clip(X)
+
+    def make_box(self, observed: BoolArray, dtype: np.dtype[np.floating]) -> Box:
+        """Return the bounds of every entry of a table, n x v; observed ones have none."""
+        return Box(
+            np.where(observed, -np.inf, self.lower).astype(dtype),
+            np.where(observed, np.inf, self.upper).astype(dtype),
+        )
 
 
 @dataclass(frozen=True)
 class Box:
-    """Limits of the variables of several problems side by side, b x N."""
+    """Bounds of the variables of several problems side by side, b x N."""
 
     lower: Array
     upper: Array
 
     def clip(self, x: Array) -> Array:
-        """The nearest points within the limits, b x N; NaN stays NaN."""
+        """Return the nearest points within the bounds, b x N; NaN stays NaN."""
         return np.clip(x, self.lower, self.upper)
 
     def held(self, x: Array, gradient: Array) -> BoolArray:
-        """Which variables, b x N, sit at a limit that descent would lead them across."""
+        """Return which variables, b x N, are at a bound that descent would cross."""
         held: BoolArray = ((x <= self.lower) & (gradient > 0)) | (
             (x >= self.upper) & (gradient < 0)
         )
         return held
 
 
-def clipped(bounds: Bounds | None, X: Array, observed: BoolArray) -> Array:
-    """X, n x v, with its missing entries within the limits, if there are any."""
-    return X if bounds is None or not bounds.limit else bounds.clip(X, observed)
+def clip_missing(bounds: Bounds | None, X: Array, observed: BoolArray) -> Array:
+    """Return X, n x v, with its missing entries within the bounds, if there are any."""
+    return X if bounds is None or not bounds.bounded else bounds.clip(X, observed)
 
 
-def box_of(bounds: Bounds | None, observed: BoolArray, dtype: np.dtype[np.floating]) -> Box | None:
-    """The limits of the entries of a table, n x v; None if there are none."""
-    return None if bounds is None or not bounds.limit else bounds.of_entries(~observed, dtype)
+def make_box(
+    bounds: Bounds | None, observed: BoolArray, dtype: np.dtype[np.floating]
+) -> Box | None:
+    """Return the bounds of the entries of a table, n x v; None if there are none."""
+    return None if bounds is None or not bounds.bounded else bounds.make_box(observed, dtype)

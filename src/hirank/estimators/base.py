@@ -216,7 +216,7 @@ class Imputer(CallbackSupportMixin, OneToOneFeatureMixin, TransformerMixin, Base
         kept, seen = table[:, nonempty], observed[:, nonempty]
         scaling = fitted._measure(kept, seen)
         scaled = scaling.forward(np.where(seen, kept, 0).astype(np.float64))
-        known = seen[:, scaling.varying] & scaling.believable(kept)
+        known = seen[:, scaling.varying] & scaling.inliers(kept)
         blank = known.sum(axis=1) == 0
         used = ~blank if scaling.varying.any() else np.ones(len(scaled), bool)
         fitted._scaling, fitted.has_values_ = scaling, nonempty

@@ -100,14 +100,14 @@ def _take_features(model: Any, state: Mapping[str, Any]) -> None:
     model.has_values_ = has_values
     model._scaling = scaling = _expect(from_state(state["scaling"]), Scaling, "scaling")
     _same(len(scaling.center), int(has_values.sum()), "other features are scaled")
-    if scaling.bend is None:
+    if scaling.tails is None:
         fine = (scaling.center == scaling.mean) | (scaling.center == 0)
         _same(bool(fine.all()), True, "features are scaled around something else than their means")
     model._limits = _expect(from_state(state["limits"]), Bounds | None, "limits")
     model._scaled_limits = None
     if model._limits is not None:
         _same(len(model._limits.lower), len(scaling.center), "other features are limited")
-        model._scaled_limits = model._limits.scaled(scaling)
+        model._scaled_limits = model._limits.scale(scaling)
     model._whole = _bools(state["whole"], "whole numbers")
     _same(len(model._whole), m, "whole numbers are those of other features")
     if model.order not in (None, "time"):

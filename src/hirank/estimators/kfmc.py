@@ -11,7 +11,7 @@ from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted
 
 from hirank._typing import Array, BoolArray, PathLike
-from hirank.core.bounds import Bounds, clipped
+from hirank.core.bounds import Bounds, clip_missing
 from hirank.core.masking import MaskingConfig
 from hirank.core.scaling import Scaling
 from hirank.core.threads import Workers
@@ -432,7 +432,7 @@ class KFMC(Imputer):
             warn_violations(limits, table, observed, names)
             kept = self.has_values_
             self._limits = Bounds(limits.lower[kept], limits.upper[kept])
-            self._scaled_limits = self._limits.scaled(self._scaling)
+            self._scaled_limits = self._limits.scale(self._scaling)
         self._used = np.flatnonzero(used)
         self._thin = int((observed[used].sum(axis=1) <= THIN).sum()) if table.shape[1] > THIN else 0
         self._whole = whole_features(self.integers, table, observed, names)
@@ -521,7 +521,7 @@ class KFMC(Imputer):
             assert times is not None
             fill = np.where(blank[:, None], np.nan, scaled)
             scaled = InTime(times).combine(self._drift, scaled, known, fill)
-            filled = self._scaling.backward(clipped(self._scaled_limits, scaled, known))
+            filled = self._scaling.backward(clip_missing(self._scaled_limits, scaled, known))
         return rounded(filled, self._whole[kept], self._limits)
 
     def _fit(self, X: Any) -> tuple[Array, BoolArray, Array]:

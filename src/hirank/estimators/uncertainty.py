@@ -31,7 +31,7 @@ def _view(model: Any, X: Any) -> _View:
     scaling, kept = model._scaling, table[:, model.has_values_]
     seen = observed[:, model.has_values_]
     scaled = scaling.forward(np.where(seen, kept, 0).astype(np.float64))
-    known = seen[:, scaling.varying] & scaling.believable(kept)
+    known = seen[:, scaling.varying] & scaling.inliers(kept)
     filled = model._complete(table, observed)
     empty = np.isnan(filled)
     around = scaling.forward(np.where(empty, 0, filled).astype(np.float64))

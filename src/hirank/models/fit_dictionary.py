@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from hirank._typing import Array, BoolArray
-from hirank.core.bounds import Bounds, clipped
+from hirank.core.bounds import Bounds, clip_missing
 from hirank.core.init import most_observed, soft_impute
 from hirank.core.masking import mask_entries
 from hirank.core.threads import Workers
@@ -52,7 +52,7 @@ def complete_table(
     """
     hidden = mask_entries(task.observed, rng)
     seen = task.observed & ~hidden
-    start = clipped(task.bounds, soft_impute(task.X, seen), seen)
+    start = clip_missing(task.bounds, soft_impute(task.X, seen), seen)
     D = start[most_observed(seen, task.n_components, rng)].copy()
     return walk(task, start, D, hidden, workers, monitor=monitor)
 
@@ -74,7 +74,7 @@ def walk(
     """
     X, observed, stages, bounds = task.X, task.observed, task.stages, task.bounds
     seen = observed & ~hidden
-    start = clipped(bounds, start, seen)
+    start = clip_missing(bounds, start, seen)
     best, monitor = BestStage(X, hidden), monitor or Monitor()
 
     def between(number: int, end: PathPoint) -> tuple[Array, Array] | None:
@@ -110,7 +110,7 @@ def complete_table_as_paper(
     With bounds, which the paper does not have, every step is followed by a projection.
     """
     start = np.where(task.observed, task.X, 0).astype(task.X.dtype, copy=False)
-    start = clipped(task.bounds, start, task.observed)
+    start = clip_missing(task.bounds, start, task.observed)
     D = rng.standard_normal((task.n_components, start.shape[1])).astype(start.dtype)
     solver = Newton(task.observed, bounds=task.bounds, tol=task.config.tol)
     monitor = monitor or Monitor()

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hirank._typing import Array, BoolArray, IntArray
-from hirank.core.bounds import Bounds, Box, box_of
+from hirank.core.bounds import Bounds, Box, make_box
 from hirank.core.objective import Basis, codes, sample_gradient
 from hirank.core.threads import Workers
 from hirank.optim import quasi_newton as qn
@@ -50,7 +50,7 @@ def complete_samples(
     def block(rows: slice) -> Array:
         x, seen = _padded(X[rows], 0), _padded(observed[rows], True)
         x = np.where(seen, x, D[nearest(x, seen, D)])
-        box = box_of(bounds, seen, x.dtype)
+        box = make_box(bounds, seen, x.dtype)
         x = x if box is None else box.clip(x)
         for basis in bases:
             x = _descend(x, seen, basis, rounds, box)

@@ -102,7 +102,7 @@ def fill_scaled(
     """
     scaled = scaling.forward(np.where(observed, X, 0).astype(np.float64))
     # A wild value is no evidence, and has no place in a fill.
-    seen = observed[:, scaling.varying] & scaling.believable(X)
+    seen = observed[:, scaling.varying] & scaling.inliers(X)
     blank = seen.sum(axis=1) == 0
     todo = ~seen.all(axis=1) & ~blank
     if todo.any():

@@ -8,7 +8,7 @@ import numpy as np
 from scipy.optimize import nnls
 
 from hirank._typing import Array, BoolArray
-from hirank.core.bounds import Bounds, clipped
+from hirank.core.bounds import Bounds, clip_missing
 from hirank.models.row_models import RowModel
 
 LEAST = 0.03
@@ -34,7 +34,9 @@ class Blend:
 
     def fills(self, X: Array, observed: BoolArray) -> list[Array]:
         """What each part fills in, n x v."""
-        return [clipped(self.bounds, part.complete(X, observed), observed) for part in self.parts]
+        return [
+            clip_missing(self.bounds, part.complete(X, observed), observed) for part in self.parts
+        ]
 
     def mean(self, fills: list[Array], X: Array, observed: BoolArray) -> Array:
         """The fills, n x v each, as one."""

@@ -47,7 +47,7 @@ class _Joint:
 
     def box(self) -> Box | None:
         """The limits of the vector, 1 x N."""
-        if self.bounds is None or not self.bounds.limit:
+        if self.bounds is None or not self.bounds.bounded:
             return None
         feature, size = self.missing % self.template.shape[1], self.shape[0] * self.shape[1]
         limits = [

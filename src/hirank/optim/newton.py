@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 
 from hirank._typing import Array, BoolArray
-from hirank.core.bounds import Bounds, clipped
+from hirank.core.bounds import Bounds, clip_missing
 from hirank.core.objective import Basis, codes, objective
 from hirank.optim.path import PathPoint, Setting, has_converged
 
@@ -94,8 +94,8 @@ class Newton:
         delta = gradient / (self.relaxation * kernel.sample_curvature(P, X)[:, None])
         step_X = (self.momentum * state.last_X + delta).astype(X.dtype, copy=False)
         moved = np.where(self.observed, X, X - step_X)
-        if self.bounds is not None and self.bounds.limit:
-            moved = clipped(self.bounds, moved, self.observed)
+        if self.bounds is not None and self.bounds.bounded:
+            moved = clip_missing(self.bounds, moved, self.observed)
             step_X = X - moved  # momentum must not push on against a limit
         return _state(state.setting, moved, D, step_X, step_D)
 

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from hirank._typing import Array, BoolArray, IntArray
-from hirank.core.bounds import Bounds, box_of, clipped
+from hirank.core.bounds import Bounds, clip_missing, make_box
 from hirank.core.objective import Basis, codes, gradient_without
 from hirank.core.threads import Workers
 from hirank.optim import quasi_newton as qn
@@ -98,7 +98,7 @@ def _best_start(
     k = near.shape[1]
     again = np.repeat(rows, k)
     start = np.where(observed[again], X[again], X[near.ravel()])
-    start = clipped(bounds, start, observed[again])
+    start = clip_missing(bounds, start, observed[again])
     place, value = _solve(start, observed[again], basis, own.at(again), workers, bounds)
     value = value.reshape(-1, k)
     chosen = np.arange(len(rows)) * k + value.argmin(axis=1)
@@ -131,7 +131,7 @@ def _solve(
             value, gradient = gradient_without(x, basis, own.point[rows], own.owns[rows])
             return value.astype(np.float64), np.where(observed[rows], 0, gradient)
 
-        box = box_of(bounds, observed[rows], X.dtype)
+        box = make_box(bounds, observed[rows], X.dtype)
         state = qn.begin(X[rows], *evaluate(X[rows]), MEMORY, box=box)
         for _ in range(ROUNDS):
             trial = qn.trial(state)

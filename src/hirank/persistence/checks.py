@@ -9,7 +9,7 @@ import numpy as np
 
 from hirank._typing import Array
 from hirank.core.bounds import Bounds
-from hirank.core.scaling import Bend, Scaling
+from hirank.core.scaling import Scaling, TailCompression
 from hirank.kernels import RBF, Poly
 from hirank.models.calibration import Calibration, Scale
 from hirank.models.low_rank import Subspace
@@ -35,7 +35,13 @@ TINY = 1e-16
 """Part of its center that the spread of a feature exceeds: else it counts as constant."""
 
 PARTS: dict[type, dict[str, Any]] = {
-    Bend: {"bent": "bool m", "lower": "m", "upper": "m", "least": "m?", "most": "m?"},
+    TailCompression: {
+        "compressed": "bool m",
+        "lower": "m",
+        "upper": "m",
+        "min_inlier": "m?",
+        "max_inlier": "m?",
+    },
     Blend: {"parts": [Dictionary, Mixture, Subspace], "weights": "p", "kinds": [str]}
     | {"bounds": (Bounds, None)},
     Bounds: {"lower": "v?", "upper": "v?"},
@@ -59,7 +65,7 @@ PARTS: dict[type, dict[str, Any]] = {
     | {"scores": Scores, "samples": int, "batches": int, "action": str},
     Scale: {"level": float, "effects": "v", "slopes": "2", "floors": "2", "centers": "2"}
     | {"limits": "2 2"},
-    Scaling: {"center": "m", "spread": "m", "mean": "m", "bend": (Bend, None)},
+    Scaling: {"center": "m", "spread": "m", "mean": "m", "tails": (TailCompression, None)},
     Scores: {"errors": "e", "history": HISTORY},
     Setting: {"kernel": (RBF, Poly), "beta": float, "alpha": float},
     Stage: {"bandwidth": float, "beta": float, "balance": float},
@@ -152,8 +158,8 @@ def width(part: Dictionary | Mixture | Subspace | Blend) -> int:
     return part.basis.shape[1] - (part.constant is not None)
 
 
-def _bend(bend: Bend) -> str:
-    if not ((bend.lower <= bend.upper).all() and (bend.least <= bend.most).all()):
+def _tails(tails: TailCompression) -> str:
+    if not ((tails.lower <= tails.upper).all() and (tails.min_inlier <= tails.max_inlier).all()):
         return "its ends are in the wrong order"
     return ""
 
@@ -164,8 +170,8 @@ def _scaling(scaling: Scaling) -> str:
     v = scaling.varying
     if (scaling.spread[v] < TINY * np.abs(scaling.center[v])).any():
         return "a feature is said to vary, but hardly does"
-    if scaling.bend is not None and len(scaling.bend.bent) != len(scaling.center):
-        return "its bend is of other features"
+    if scaling.tails is not None and len(scaling.tails.compressed) != len(scaling.center):
+        return "its tails are of other features"
     return ""
 
 
@@ -336,7 +342,7 @@ def _stream(stream: WindowStream | SampleStream) -> str:
 
 
 _RULES: dict[type, Callable[[Any], str]] = {
-    Bend: _bend,
+    TailCompression: _tails,
     Blend: _blend,
     Calibration: _calibration,
     Dictionary: _dictionary,

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from hirank.core.bounds import Bounds
-from hirank.core.scaling import Bend, Scaling
+from hirank.core.scaling import Scaling, TailCompression
 from hirank.kernels import RBF, Kernel, Poly
 from hirank.models.calibration import Calibration, Scale
 from hirank.models.low_rank import Subspace
@@ -30,7 +30,7 @@ from hirank.selection.results import HeldOut
 _RECORDS: dict[str, Any] = {
     record.__name__: record
     for record in (
-        Bend,
+        TailCompression,
         Blend,
         Bounds,
         Calibration,

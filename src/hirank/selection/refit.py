@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from hirank._typing import Array
-from hirank.core.bounds import clipped
+from hirank.core.bounds import clip_missing
 from hirank.models.mixture import Mixture
 from hirank.models.row_models import RowModel
 from hirank.models.stacking import Blend
@@ -74,7 +74,7 @@ def fit(choice: Choice) -> tuple[Array, Blend, Member, Mixture | None]:
     fitted = fitted or [("column means", 1.0, *fit_means(bench))]
     kinds, shares, fills, parts = zip(*fitted, strict=True)
     blend = Blend(parts, np.array(shares) / sum(shares), kinds, plan.bounds)
-    within = [clipped(plan.bounds, fill, bench.observed) for fill in fills]
+    within = [clip_missing(plan.bounds, fill, bench.observed) for fill in fills]
     filled = blend.mean(within, bench.X, bench.observed)
     return filled, blend, member or unlearned(plan.recipes[0], filled, plan.bounds), mixture
 

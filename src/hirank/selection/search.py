@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from hirank._typing import Array, BoolArray
-from hirank.core.bounds import clipped
+from hirank.core.bounds import clip_missing
 from hirank.core.init import soft_impute
 from hirank.core.masking import make_folds
 from hirank.core.threads import Workers
@@ -122,7 +122,7 @@ def _starts(bench: Bench, plan: Plan, best: Tried | None) -> list[Array]:
     """Where dictionaries start, one table per fold."""
     seen = bench.seen()
     fills = [soft_impute(bench.X, o) for o in seen] if best is None else best.fills
-    return [clipped(plan.bounds, fill, o) for fill, o in zip(fills, seen, strict=True)]
+    return [clip_missing(plan.bounds, fill, o) for fill, o in zip(fills, seen, strict=True)]
 
 
 def _finalists(others: list[Tried]) -> list[Tried]:
