@@ -1,1 +1,1 @@
-"""Model: objective, codes, gradients and starting points. Pure functions, no optimization."""
+"""Objective, gradients, scaling, masks and starting points: pure functions, no optimization."""

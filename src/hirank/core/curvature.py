@@ -5,9 +5,8 @@ phi(x) to the span of the dictionary. Its Gauss-Newton Hessian is
 
     H = <d phi, d phi> - J' A^-1 J,    J = d k(D, x) / dx,    r x m,
 
-an m x m matrix that is never negative. It knows in which directions a sample may slide along the
-surface, and in which it may not, and that is what makes the problem hard for a method that only
-sees gradients.
+a positive semidefinite m x m matrix. It is small in directions along the surface and large across
+it: the problem is ill-conditioned for a method that uses gradients only (docs/notes/solver.md).
 """
 
 from __future__ import annotations
@@ -19,16 +18,17 @@ from hirank._typing import Array, BoolArray
 from hirank.core.objective import Basis
 from hirank.core.threads import Workers
 
+# Added to each Hessian, in units of its mean diagonal. With 0.01 the objective falls faster, but
+# the imputed values get worse (docs/notes/solver.md).
 DAMPING = 0.1
-"""Added to each Hessian, in units of its mean diagonal. Less lowers F faster, to worse fills."""
-LEAST = 1e-4
-"""Least mean diagonal that counts, in units of that of the first term."""
+MIN_DIAGONAL = 1e-4
+"""Least mean diagonal of a Hessian, in units of that of its first term."""
 CHUNK_ENTRIES = 500_000
-"""Size of the arrays that are worked on at once."""
+"""Size of the arrays of one block."""
 
 
 def sample_hessians(X: Array, basis: Basis) -> Array:
-    """Gauss-Newton Hessian of the part of each sample in F, n x m -> n x m x m."""
+    """Return the Gauss-Newton Hessian of the part of each sample in F, n x m -> n x m x m."""
     m, r = X.shape[1], len(basis.D)
     J = basis.bound.jacobian(X)
     # R J for all samples in one product: R is r x r, J is n x r x m
@@ -39,10 +39,10 @@ def sample_hessians(X: Array, basis: Basis) -> Array:
 def inverse_curvature(
     X: Array, basis: Basis, workers: Workers, free: BoolArray | None = None
 ) -> tuple[NDArray[np.float32], float]:
-    """(H + damping)^-1 on the free entries of each sample, zero elsewhere, n x m -> n x m x m.
+    """Return (H + damping)^-1 on the free entries of each sample, n x m -> n x m x m, and a unit.
 
-    In single precision, since it only has to point the way, and in units that fit it: the second
-    answer is what to divide by.
+    It is 0 elsewhere. A preconditioner needs few digits, so it is in single precision, multiplied
+    by the unit so that it neither overflows nor vanishes.
     """
     n, m = X.shape
     inverses = np.empty((n, m, m), np.float32)
@@ -55,7 +55,7 @@ def inverse_curvature(
     def block(rows: slice) -> None:
         H = sample_hessians(X[rows], basis).astype(np.float64, copy=False)
         size = np.einsum("bii->b", basis.kernel.metric(X[rows])) / m
-        damping = DAMPING * np.maximum(np.einsum("bii->b", H) / m, LEAST * size)
+        damping = DAMPING * np.maximum(np.einsum("bii->b", H) / m, MIN_DIAGONAL * size)
         H[:, diagonal, diagonal] += damping[:, None]
         if free is None:
             inverses[rows] = np.linalg.inv(H / unit)

@@ -9,8 +9,7 @@ The best codes are Z = K A^-1, and with them in place it becomes the reduced obj
 
     F(X, D) = 1/2 sum_i k(x_i, x_i) - 1/2 <K A^-1, K> + alpha/2 tr G.
 
-Everything here is a pure function. Nothing is larger than n x m but blocks of rows of K and
-Z, so memory and time are linear in n.
+All functions are pure. Only blocks of rows of K and Z are held, so memory and time are linear in n.
 """
 
 from __future__ import annotations
@@ -29,10 +28,10 @@ from hirank.kernels import BoundKernel, Kernel
 
 @dataclass(frozen=True)
 class Basis:
-    """A dictionary D, r x m, seen through a kernel, with the ridge beta of the codes.
+    """A dictionary D, r x m, with its kernel and the ridge beta of the codes.
 
     The r x r algebra is done in double precision whatever the dtype of D: it costs little, and
-    G + beta I then stays positive definite for small beta.
+    G + beta I stays positive definite for small beta (docs/notes/numerics.md).
     """
 
     kernel: Kernel
@@ -41,12 +40,13 @@ class Basis:
     alpha: float = 0.0
 
     def prepare(self) -> Basis:
-        """Compute what is cached, once, before threads ask for it."""
+        """Compute the cached properties, before several threads read them."""
         _ = self.bound, self.root
         return self
 
     @cached_property
     def bound(self) -> BoundKernel:
+        """The kernel with D as its second argument."""
         return self.kernel.bind(self.D)
 
     @cached_property
@@ -60,7 +60,8 @@ class Basis:
         """The lower triangular R = L^-1, r x r, in the dtype of D, for A = L L'; A^-1 = R'R.
 
         Its entries are of size beta^-1/2 where those of A^-1 are of size 1/beta, so products with
-        it keep twice as many digits. At the end of a path A^-1 would leave none.
+        it keep twice as many digits. At the end of a path, where beta is 1e-10, products with A^-1
+        would keep none (docs/notes/numerics.md).
         """
         A = self.gram[0].copy()
         A[np.diag_indices_from(A)] += self.beta
@@ -75,7 +76,7 @@ class Basis:
 
 
 class Gradient(NamedTuple):
-    """Reduced objective and its gradients (None where not asked for)."""
+    """The reduced objective and its gradients; None if not requested."""
 
     value: float
     X: Array | None
@@ -83,12 +84,12 @@ class Gradient(NamedTuple):
 
 
 def codes(X: Array, basis: Basis) -> Array:
-    """The best codes Z = K A^-1 of the samples X, n x m -> n x r."""
+    """Return the optimal codes Z = K A^-1 of the samples X, n x m -> n x r."""
     return _codes_and_residuals(X, basis)[0]
 
 
 def objective(X: Array, Z: Array, basis: Basis) -> float:
-    """L(X, D, Z) for any codes Z, n x r."""
+    """Return L(X, D, Z) for any codes Z, n x r."""
     K = basis.bound.rows(X)[0]
     G = basis.gram[0]
     ZZ = (Z.T @ Z).astype(np.float64, copy=False)
@@ -98,7 +99,7 @@ def objective(X: Array, Z: Array, basis: Basis) -> float:
 
 
 def coordinates(X: Array, basis: Basis) -> Array:
-    """V = K R', n x m -> n x r: the images of the samples in coordinates of the dictionary's span.
+    """Return V = K R', n x m -> n x r: coordinates of the samples in the dictionary's span.
 
     Inner products of rows of V approximate the kernel: V V' = K A^-1 K'.
     """
@@ -106,24 +107,24 @@ def coordinates(X: Array, basis: Basis) -> Array:
 
 
 def _coordinates_and_slope(
-    X: Array, basis: Basis, room: tuple[Array | None, Array | None] = (None, None)
+    X: Array, basis: Basis, out: tuple[Array | None, Array | None] = (None, None)
 ) -> tuple[Array, Array]:
-    """V and the slope S of K, both n x r; `room` is for K and V."""
-    K, S = basis.bound.rows(X, room[0])
-    V = np.empty_like(K) if room[1] is None else room[1]
+    """Return V and the slope S of K, both n x r; `out` is memory for K and V."""
+    K, S = basis.bound.rows(X, out[0])
+    V = np.empty_like(K) if out[1] is None else out[1]
     np.copyto(V, K)
     times_lower(V, basis.root, transposed=True)
     return V, S
 
 
 def _codes_and_residuals(
-    X: Array, basis: Basis, room: tuple[Array | None, Array | None] = (None, None)
+    X: Array, basis: Basis, out: tuple[Array | None, Array | None] = (None, None)
 ) -> tuple[Array, Array, Array]:
-    """Codes Z = V R, slope S of K (both n x r) and each sample's part of F (n).
+    """Return the codes Z = V R, the slope S of K (both n x r) and each sample's part of F (n).
 
-    `room` is for K and Z: fresh memory for every block would cost a tenth of the time.
+    `out` is memory for K and Z: to allocate it for every block would take a tenth of the time.
     """
-    V, S = _coordinates_and_slope(X, basis, room)
+    V, S = _coordinates_and_slope(X, basis, out)
     residual = basis.kernel.diag(X) - np.einsum("...j,...j->...", V, V)
     residual *= 0.5
     times_lower(V, basis.root, transposed=False)
@@ -131,7 +132,7 @@ def _codes_and_residuals(
 
 
 def _pull_rows(P: Array, X: Array, basis: Basis, out: Array | None = None) -> Array:
-    """Gradient of F in X, n x m, from P = Z * S."""
+    """Return the gradient of F in X, n x m, from P = Z * S."""
     gradient: Array = np.negative(basis.bound.pull_rows(P, X), out=out)
     own = basis.kernel.diag_gradient(X)
     if own is not None:
@@ -140,7 +141,7 @@ def _pull_rows(P: Array, X: Array, basis: Basis, out: Array | None = None) -> Ar
 
 
 def sample_gradient(X: Array, basis: Basis) -> tuple[Array, Array]:
-    """Each sample's part of F, n, and its gradient, n x m; also for stacks, ... x n x m."""
+    """Return each sample's part of F, n, and its gradient, n x m; also of stacks, ... x n x m."""
     Z, S, residual = _codes_and_residuals(X, basis)
     Z *= S
     return residual, _pull_rows(Z, X, basis)
@@ -149,10 +150,10 @@ def sample_gradient(X: Array, basis: Basis) -> tuple[Array, Array]:
 def gradient_without(
     X: Array, basis: Basis, point: IntArray, left_out: BoolArray
 ) -> tuple[Array, Array]:
-    """As :func:`sample_gradient`, n x m only, with one point of the dictionary left out per sample.
+    """Return :func:`sample_gradient`, n x m only, without one point of the dictionary per sample.
 
-    Sample i does without the point of index ``point[i]`` where ``left_out[i]`` is true. Taking a
-    point away is a rank-one change of A^-1.
+    Point ``point[i]`` is left out of sample i where ``left_out[i]`` is true. To remove a point is a
+    rank-one change of A^-1.
     """
     Z, S, residual = _codes_and_residuals(X, basis)
     columns = np.ascontiguousarray(basis.root[:, point].T)  # n x r: A^-1 = R'R
@@ -169,7 +170,7 @@ def gradient_without(
 def reduced_gradient(
     X: Array, basis: Basis, workers: Workers, *, wrt_X: bool = True, wrt_D: bool = True
 ) -> Gradient:
-    """F(X, D) and its exact gradients in X, n x m, and D, r x m.
+    """Return F(X, D) and its exact gradients in X, n x m, and D, r x m.
 
     Z is optimal, so the gradients treat it as a constant: dF/dK = -Z, dF/dG = (Z'Z + alpha I)/2.
     """
@@ -180,8 +181,8 @@ def reduced_gradient(
 
     def block(rows: slice) -> tuple[float, Array, Array] | tuple[float, None, None]:
         x = X[rows]
-        room = workers.room((2, len(x), r), X.dtype)
-        Z, S, residual = _codes_and_residuals(x, basis, (room[0], room[1]))
+        memory = workers.scratch((2, len(x), r), X.dtype)
+        Z, S, residual = _codes_and_residuals(x, basis, (memory[0], memory[1]))
         ZZ = Z.T @ Z if wrt_D else None
         Z *= S
         if grad_X is not None:

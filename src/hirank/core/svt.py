@@ -1,4 +1,4 @@
-"""Singular values reduced by a threshold: the step of all methods with a nuclear norm."""
+"""Singular value thresholding, the step of all methods with a nuclear norm."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Shrunk(NamedTuple):
 
 
 def shrink(X: Array, threshold: float) -> Shrunk:
-    """X, n x m, with its singular values reduced by `threshold`, those below it dropped.
+    """Reduce the singular values of X, n x m, by `threshold`; those below it become 0.
 
     The singular vectors come from the m x m (or n x n, if smaller) Gram matrix, so the cost is
     linear in the longer side.
@@ -35,11 +35,12 @@ def shrink(X: Array, threshold: float) -> Shrunk:
 
 
 def spectral_norm(X: Array) -> float:
-    """The largest singular value of X, n x m."""
+    """Return the largest singular value of X, n x m."""
     return float(np.sqrt(max(float(_gram_eigh(X)[0][-1]), 0.0)))
 
 
 def _gram_eigh(X: Array) -> tuple[Array, Array]:
+    """Return eigenvalues, rising, and eigenvectors of the smaller Gram matrix of X."""
     n, m = X.shape
     gram = X.T @ X if m <= n else X @ X.T
     return np.linalg.eigh(gram)

@@ -1,9 +1,9 @@
-"""Threads for blocks of rows: hirank's own, with the threads of BLAS switched off meanwhile.
+"""Threads for blocks of rows, with the threads of BLAS switched off.
 
-BLAS threads slow small products down badly and fight each other when two BLAS libraries (NumPy
-brings one, SciPy another) or other programs are busy. Blocks of rows are independent, so a few
-threads that each take whole blocks use the cores better, element-wise work included. The
-blocks, and the order in which their results are added, never depend on the number of threads:
+BLAS threads slow small products down, and compete when two BLAS libraries (NumPy brings one, SciPy
+another) or other programs are busy (docs/notes/threads.md). Blocks of rows are independent, so a
+few threads that each take whole blocks use the cores better, element-wise work included. The
+blocks, and the order in which their results are added, do not depend on the number of threads, so
 neither do the results.
 """
 
@@ -27,10 +27,9 @@ T = TypeVar("T")
 B = TypeVar("B")
 
 BLOCK_BYTES = 1 << 21
-"""Size of one n x r work array of a block: small enough for a cache, large enough that what Python
-does around it does not count."""
-WORTH_SHARING = 2e7
-"""Multiplications below which handing blocks to threads costs more than it saves."""
+"""Size of one n x r work array of a block: it fits into a cache, and Python's overhead is small."""
+MIN_SHARED_COST = 2e7
+"""Multiplications below which passing blocks to threads costs more than it saves."""
 
 
 @lru_cache(maxsize=1)
@@ -39,7 +38,7 @@ def _controller() -> ThreadpoolController:
 
 
 def allowed_threads() -> int:
-    """Threads that BLAS may use now: what the user or the machine allows."""
+    """Return how many threads BLAS may use now, as set by the user or the machine."""
     counts = [lib["num_threads"] for lib in _controller().info() if lib["user_api"] == "blas"]
     return max(counts, default=1)
 
@@ -76,11 +75,11 @@ class Workers:
         self._stack.close()
 
     def alone(self) -> Workers:
-        """One that shares nothing, to use inside a task of this one's."""
+        """Return workers without threads, for use inside a task of these."""
         return Workers(1)
 
-    def room(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> NDArray[Any]:
-        """Memory to work in, of the calling thread alone, until that thread asks again."""
+    def scratch(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> NDArray[Any]:
+        """Return memory that belongs to the calling thread until its next call."""
         size = math.prod(shape)
         buffer = getattr(self._local, "buffer", None)
         if buffer is None or buffer.size < size or buffer.dtype != dtype:
@@ -88,18 +87,20 @@ class Workers:
         return buffer[:size].reshape(shape)
 
     def map(self, work: Callable[[B], T], blocks: Sequence[B], cost: float) -> Iterator[T]:
-        """``work(block)`` for each block, in order; `cost` is the multiplications in all."""
-        if self._pool is None or len(blocks) == 1 or cost < WORTH_SHARING:
+        """Return ``work(block)`` of each block, in order; `cost` is the number of multiplications."""
+        if self._pool is None or len(blocks) == 1 or cost < MIN_SHARED_COST:
             return map(work, blocks)
         return self._pool.map(work, blocks)
 
 
 def row_blocks(n: int, row_bytes: int, cost: float) -> list[slice]:
-    """Slices of nearly equal length that cover n rows, each of `row_bytes` in a work array.
+    """Split n rows, each of `row_bytes` in a work array, into slices of nearly equal length.
 
-    `cost` is the multiplications in all: work that is worth sharing makes more than one block.
+    `cost` is the number of multiplications: work to be shared is split into at least two blocks.
     """
-    count = max(1 if cost < WORTH_SHARING else 2, -(-n * row_bytes // BLOCK_BYTES))
-    count += count % 2 if count > 1 else 0  # an even number shares well
+    count = max(1 if cost < MIN_SHARED_COST else 2, -(-n * row_bytes // BLOCK_BYTES))
+    count += (
+        count % 2 if count > 1 else 0
+    )  # an even number of blocks keeps two threads equally busy
     bounds = [n * i // count for i in range(count + 1)]
     return [slice(a, b) for a, b in pairwise(bounds)]

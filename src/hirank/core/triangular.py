@@ -1,9 +1,9 @@
-"""Products with a triangular matrix, in place and without holding Python's lock.
+"""Products with a triangular matrix, in place and without the global interpreter lock.
 
 The codes are two such products (see :mod:`hirank.core.objective`). As full matrix products they
-would cost twice as much; SciPy's own wrapper of BLAS ``trmm`` keeps the interpreter locked, so two
-threads can't use it at once. SciPy exports the routine's address for compiled callers
-(``scipy.linalg.cython_blas``); calling that through ctypes releases the lock.
+would cost twice as much; SciPy's own wrapper of BLAS ``trmm`` holds the lock, so two threads cannot
+run it at once. SciPy exports the routine's address for compiled callers
+(``scipy.linalg.cython_blas``); calling that through ctypes releases the lock (docs/notes/numerics.md).
 """
 
 from __future__ import annotations
@@ -17,10 +17,12 @@ from scipy.linalg import cython_blas, lapack
 
 from hirank._typing import Array
 
-SMALL = 64
+MAX_LAPACK = 64
+"""Size up to which LAPACK inverts a triangle."""
 
 
-def _routine(name: str) -> Callable[..., None]:
+def _load_routine(name: str) -> Callable[..., None]:
+    """Return a BLAS routine of SciPy as a function of eleven pointers."""
     capsule = cython_blas.__pyx_capi__[name]
     get_name = ctypes.pythonapi.PyCapsule_GetName
     get_name.restype, get_name.argtypes = ctypes.c_char_p, [ctypes.py_object]
@@ -32,19 +34,19 @@ def _routine(name: str) -> Callable[..., None]:
 
 
 _TRMM: dict[np.dtype[Any], Callable[..., None]] = {
-    np.dtype(np.float64): _routine("dtrmm"),
-    np.dtype(np.float32): _routine("strmm"),
+    np.dtype(np.float64): _load_routine("dtrmm"),
+    np.dtype(np.float32): _load_routine("strmm"),
 }
 
 
 def inverse_lower(L: Array) -> Array:
-    """The inverse of a lower triangular matrix, r x r.
+    """Return the inverse of a lower triangular matrix, r x r.
 
-    By halves, so that most of the work is matrix products: LAPACK's own is twice as slow at
-    the sizes of a dictionary.
+    The matrix is split in halves, so that most of the work is matrix products: LAPACK alone takes
+    0.57 ms at r = 248, this 0.35 ms (docs/notes/numerics.md).
     """
     r = len(L)
-    if r <= SMALL:
+    if r <= MAX_LAPACK:
         return np.ascontiguousarray(lapack.dtrtri(L, lower=1)[0])
     h = r // 2
     R = np.zeros_like(L)
@@ -55,9 +57,9 @@ def inverse_lower(L: Array) -> Array:
 
 
 def times_lower(B: Array, T: Array, *, transposed: bool) -> None:
-    """B <- B T, or B T' if `transposed`, in place.
+    """Replace B by B T, or by B T' if `transposed`.
 
-    B is n x r and T is r x r, lower triangular (what is above its diagonal is not read); both are
+    B is n x r and T is r x r, lower triangular (entries above its diagonal are not read); both are
     C-contiguous and of one dtype. B may be a stack, ... x n x r: each of its blocks is then
     multiplied on its own.
     """

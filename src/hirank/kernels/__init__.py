@@ -1,4 +1,4 @@
-"""Kernels: a formula and its derivatives, one file each."""
+"""Kernels, one module each: a formula and its derivatives."""
 
 from hirank.kernels.base import BoundKernel, Kernel
 from hirank.kernels.poly import Poly

@@ -20,7 +20,7 @@ class Poly(Kernel):
     degree : int, default=2
         At least 1. With degree 1 the model is a linear factorization.
     offset : float, default=1.0
-        Not negative. Positive values give all degrees up to `degree`.
+        At least 0. Positive values include all degrees up to `degree`.
 
     Examples
     --------
@@ -35,11 +35,11 @@ class Poly(Kernel):
 
     def __post_init__(self) -> None:
         if not isinstance(self.degree, Integral) or self.degree < 1:
-            raise ValueError(f"degree must be a whole number of at least 1, got {self.degree!r}.")
+            raise ValueError(f"degree must be an integer of at least 1; got {self.degree!r}.")
         if not 0 <= self.offset < np.inf:
             raise ValueError(
-                f"offset must be a number that is not negative, got {self.offset!r}: "
-                "with a negative one the kernel is not positive semi-definite."
+                f"offset must be a number of at least 0; got {self.offset!r}. With a negative offset "
+                "the kernel is not positive semidefinite."
             )
 
     def bind(self, D: Array) -> BoundPoly:

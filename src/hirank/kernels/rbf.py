@@ -10,8 +10,8 @@ import numpy as np
 from hirank._typing import Array
 from hirank.kernels.base import BoundKernel, Kernel
 
-SAMPLE_ROWS = 500
-"""Rows on which the mean distance is measured when there are more of them."""
+MAX_ROWS = 500
+"""Rows to measure the mean distance on, if there are more."""
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class RBF(Kernel):
 
     def __post_init__(self) -> None:
         if self.sigma is not None and not 0 < self.sigma < np.inf:
-            raise ValueError(f"sigma must be a positive number or None, got {self.sigma!r}.")
+            raise ValueError(f"sigma must be a positive number or None; got {self.sigma!r}.")
 
     def bind(self, D: Array) -> BoundRBF:
         return BoundRBF(D, self._inverse_square())
@@ -62,12 +62,12 @@ class RBF(Kernel):
     def resolve(self, X: Array, bandwidth: float) -> RBF:
         if self.sigma is not None:
             return self
-        # Identical rows have no distance; any length scale describes them.
+        # Rows that are all equal have no distance, and any length scale fits them.
         return RBF(bandwidth * (mean_distance(X) or 1.0))
 
     def _inverse_square(self) -> float:
         if self.sigma is None:
-            raise ValueError("This RBF kernel has no sigma yet: call resolve(X, bandwidth) first.")
+            raise ValueError("The RBF kernel has no sigma. Call resolve(X, bandwidth) first.")
         return self.sigma**-2
 
 
@@ -77,7 +77,7 @@ class BoundRBF(BoundKernel):
     def __init__(self, D: Array, inverse_square: float) -> None:
         r, m = D.shape
         self.inverse_square = inverse_square
-        # Distances do not depend on the origin, their digits do: it is put amid the points.
+        # Distances do not depend on the origin, but their rounding does: it is put amid the points.
         self.center = D.mean(axis=0)
         self.points = D - self.center
         # -|x - d|^2 / (2 sigma^2) as one product: [x, -|x|^2/2, 1] . [d, 1, -|d|^2/2] / sigma^2
@@ -120,15 +120,14 @@ class BoundRBF(BoundKernel):
 
 
 def mean_distance(X: Array) -> float:
-    """Mean Euclidean distance between two different rows of X, n x m.
+    """Return the mean Euclidean distance between two different rows of X, n x m.
 
-    With more than `SAMPLE_ROWS` rows, that many evenly spaced ones stand for all. 0.0 if there
-    is only one row.
+    Of more than `MAX_ROWS` rows, so many evenly spaced ones are used. A single row gives 0.0.
     """
     n = len(X)
-    if n > SAMPLE_ROWS:
-        X = X[np.linspace(0, n - 1, SAMPLE_ROWS).astype(int)]
-        n = SAMPLE_ROWS
+    if n > MAX_ROWS:
+        X = X[np.linspace(0, n - 1, MAX_ROWS).astype(int)]
+        n = MAX_ROWS
     if n < 2:
         return 0.0
     centered = X - X.mean(axis=0)  # keeps digits when the data are far from zero
