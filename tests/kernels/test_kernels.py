@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from hirank.kernels import RBF, Kernel, Poly, mean_distance
-from hirank.kernels.rbf import SAMPLE_ROWS
+from hirank.kernels.rbf import MAX_ROWS
 
 KERNELS = [RBF(1.7), Poly(1, 0.0), Poly(2, 1.0), Poly(3, 0.5)]
 
@@ -86,8 +86,8 @@ def test_mean_distance_is_the_mean_over_pairs():
 
 
 def test_mean_distance_of_many_rows_is_taken_on_a_sample():
-    X = np.random.default_rng(0).standard_normal((20 * SAMPLE_ROWS, 5))
-    few = X[::19][:SAMPLE_ROWS]
+    X = np.random.default_rng(0).standard_normal((20 * MAX_ROWS, 5))
+    few = X[::19][:MAX_ROWS]
     assert mean_distance(X) == pytest.approx(mean_distance(few), rel=0.03)
 
 
@@ -104,10 +104,10 @@ def test_bandwidth_is_a_multiple_of_the_mean_distance():
     [
         (lambda: RBF(0.0), "sigma must be a positive"),
         (lambda: RBF(np.inf), "sigma must be a positive"),
-        (lambda: Poly(0), "whole number of at least 1"),
-        (lambda: Poly(2.5), "whole number of at least 1"),
-        (lambda: Poly(2, -1.0), "not positive semi-definite"),
-        (lambda: RBF().bind(np.zeros((2, 2))), "no sigma yet"),
+        (lambda: Poly(0), "integer of at least 1"),
+        (lambda: Poly(2.5), "integer of at least 1"),
+        (lambda: Poly(2, -1.0), "not positive semidefinite"),
+        (lambda: RBF().bind(np.zeros((2, 2))), "has no sigma"),
     ],
 )
 def test_wrong_parameters_are_explained(make, message):

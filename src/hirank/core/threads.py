@@ -87,7 +87,7 @@ class Workers:
         return buffer[:size].reshape(shape)
 
     def map(self, work: Callable[[B], T], blocks: Sequence[B], cost: float) -> Iterator[T]:
-        """Return ``work(block)`` of each block, in order; `cost` is the number of multiplications."""
+        """Return ``work(block)`` of each block, in order; `cost` is in multiplications."""
         if self._pool is None or len(blocks) == 1 or cost < MIN_SHARED_COST:
             return map(work, blocks)
         return self._pool.map(work, blocks)
@@ -99,8 +99,6 @@ def row_blocks(n: int, row_bytes: int, cost: float) -> list[slice]:
     `cost` is the number of multiplications: work to be shared is split into at least two blocks.
     """
     count = max(1 if cost < MIN_SHARED_COST else 2, -(-n * row_bytes // BLOCK_BYTES))
-    count += (
-        count % 2 if count > 1 else 0
-    )  # an even number of blocks keeps two threads equally busy
+    count += count % 2 if count > 1 else 0  # an even number keeps two threads equally busy
     bounds = [n * i // count for i in range(count + 1)]
     return [slice(a, b) for a, b in pairwise(bounds)]

@@ -3,7 +3,8 @@
 The codes are two such products (see :mod:`hirank.core.objective`). As full matrix products they
 would cost twice as much; SciPy's own wrapper of BLAS ``trmm`` holds the lock, so two threads cannot
 run it at once. SciPy exports the routine's address for compiled callers
-(``scipy.linalg.cython_blas``); calling that through ctypes releases the lock (docs/notes/numerics.md).
+(``scipy.linalg.cython_blas``); calling that through ctypes releases the lock. Times are in
+docs/notes/numerics.md.
 """
 
 from __future__ import annotations

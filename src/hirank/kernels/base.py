@@ -42,7 +42,7 @@ class BoundKernel(ABC):
 
 
 class Kernel(ABC):
-    """A positive semi-definite function k(x, y) of two points."""
+    """A positive semidefinite function k(x, y) of two points."""
 
     fixed_size: ClassVar[bool] = False
     """Whether k(x, x) is the same for all x."""

@@ -38,7 +38,7 @@ class Poly(Kernel):
             raise ValueError(f"degree must be an integer of at least 1; got {self.degree!r}.")
         if not 0 <= self.offset < np.inf:
             raise ValueError(
-                f"offset must be a number of at least 0; got {self.offset!r}. With a negative offset "
+                f"offset must be a number of at least 0; got {self.offset!r}. With a negative one "
                 "the kernel is not positive semidefinite."
             )
 
