@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 from hirank.baselines import LRF, NNM, SoftImpute
-from hirank.baselines._recorder import Recorder
 from hirank.core.svt import spectral_norm
 from hirank.metrics import missing_relative_error
-from hirank.models.als import Alternation
+from hirank.models.als import ALSConfig, grow_factors
 from hirank.models.low_rank import Subspace, filled_codes, ridge_codes
+from hirank.optim.trace import Monitor
 
 
 @pytest.fixture(scope="module")
@@ -75,10 +75,10 @@ def test_full_factors_solve_the_problem_of_soft_impute(low_rank):
     soft = SoftImpute(0.05, scale=False, max_iter=2000, tol=1e-9).fit(
         np.where(observed, truth, np.nan)
     )
-    record = Recorder()
-    als = Alternation(record, 2000, 1e-12)
-    *_, (_, factors) = als.grow(np.where(observed, truth, 0), observed, 0.05, [4, 15])
-    assert record.trace["objective"][-1] == pytest.approx(soft.objective_, rel=1e-5)
+    config, known = ALSConfig(max_iter=2000, tol=1e-12), np.where(observed, truth, 0)
+    *_, (_, solution) = grow_factors(known, observed, 0.05, [4, 15], Monitor(), config)
+    assert solution.state.objective == pytest.approx(soft.objective_, rel=1e-5)
+    factors = solution.state.factors
     rows = Subspace(factors.orthogonal(), 0.05 * spectral_norm(np.where(observed, truth, 0)))
     filled = soft.transform(np.where(observed, truth, np.nan))
     np.testing.assert_allclose(rows.complete(truth, observed), filled, atol=1e-3)

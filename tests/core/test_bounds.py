@@ -19,7 +19,7 @@ from hirank.models.row_models import Dictionary
 from hirank.optim import quasi_newton as qn
 from hirank.optim.newton import Newton
 from hirank.optim.path import PathPoint, SolverConfig, Stage, default_path
-from hirank.optim.restarts import second_look
+from hirank.optim.restarts import restart_samples
 from hirank.optim.trace import Monitor
 
 
@@ -205,12 +205,12 @@ def test_observed_values_beyond_the_bounds_stay():
     assert_within(result.X, observed, tight)
 
 
-def test_a_second_look_stays_within_the_bounds():
+def test_a_restart_samples_stays_within_the_bounds():
     truth, observed, bounds = squares(0)
     start = bounds.clip(np.where(observed, truth, -9.0), observed)
     setting = solve(truth, observed, bounds, max_iter=5).settings[1]
     with Workers(1) as workers:
-        moved, _ = second_look(start, truth[::3].copy(), observed, setting, workers, bounds)
+        moved, _ = restart_samples(start, truth[::3].copy(), observed, setting, workers, bounds)
     assert (moved != start).any()
     assert_within(moved, observed, bounds)
 

@@ -7,9 +7,15 @@ from scipy.special import logsumexp
 from scipy.stats import multivariate_normal
 
 from hirank.core.threads import Workers
-from hirank.models import em as mixture_fit
 from hirank.models import mixture as mixture_module
-from hirank.models.em import Learner, affordable, grow, independent, split
+from hirank.models.em import (
+    EMConfig,
+    fit_mixture,
+    grow_mixtures,
+    independent_gaussian,
+    max_components,
+    split_components,
+)
 from hirank.models.mixture import Mixture, groups
 from hirank.optim.trace import Monitor
 
@@ -139,41 +145,57 @@ def test_draws_are_reproducible_and_differ_between_rows(table):
     assert not (one == other).any()
 
 
-def learner(X, observed):
-    return Learner(np.where(observed, X, 0), observed, Workers(1), Monitor())
+def fit(start, noise, X, observed, max_iter=10, monitor=None, **config):
+    return fit_mixture(
+        start,
+        noise,
+        np.where(observed, X, 0),
+        observed,
+        workers=Workers(1),
+        monitor=monitor or Monitor(),
+        max_iter=max_iter,
+        config=EMConfig(**config),
+    )
 
 
-def test_the_likelihood_never_falls_without_noise(rng, monkeypatch):
-    monkeypatch.setattr(mixture_fit, "FLOOR", 1e-14)
-    monkeypatch.setattr(mixture_fit, "SETTLED", 0)
+def test_the_likelihood_never_falls_without_noise(rng):
     X, _ = drawn(rng, gaussians(rng, [1.0], 5), 120)
     observed = rng.random(X.shape) < 0.6
     observed[:, 0] |= ~observed.any(axis=1)
-    learn = learner(X, observed)
-    learn.settle(independent(X, observed), 0.0, 40)
-    likelihood = -learn.record.trace["objective"]
+    monitor = Monitor()
+    start = independent_gaussian(X, observed)
+    fit(start, 0.0, X, observed, 40, monitor, min_variance=1e-14, tol=0)
+    likelihood = -monitor.trace["objective"]
     assert len(likelihood) == 40
     assert np.diff(likelihood).min() > -1e-10
     assert likelihood[-1] > likelihood[0] + 0.1
 
 
-def test_several_components_never_lose_likelihood_but_for_what_they_share(rng, monkeypatch):
-    """Leaning on the common covariance is no maximum of the likelihood; without it, it is."""
-    monkeypatch.setattr(mixture_fit, "FLOOR", 1e-14)
-    monkeypatch.setattr(mixture_fit, "SETTLED", 0)
+def test_several_components_never_lose_likelihood_but_for_the_pooled_covariance(rng):
+    """Covariances that lean on the pooled one do not maximize the likelihood."""
     X, _ = drawn(rng, gaussians(rng, [0.5, 0.5], 1, apart=4), 400)
     observed = np.ones(X.shape, bool)
-    learn = learner(X, observed)  # one feature: it leans by one row in hundreds
-    learn.settle(split(independent(X, observed), len(X), 2), 0.0, 30)
-    likelihood = -learn.record.trace["objective"]
-    assert np.diff(likelihood).min() > -1e-5
+    monitor = Monitor()
+    start = split_components(independent_gaussian(X, observed), len(X), 2)
+    fit(start, 0.0, X, observed, 30, monitor, min_variance=1e-14, tol=0)
+    # One feature: the pooled covariance counts as one row in hundreds.
+    assert np.diff(-monitor.trace["objective"]).min() > -1e-5
+
+
+def test_steps_end_when_imputed_values_stay_where_they_are(rng):
+    X, _ = drawn(rng, gaussians(rng, [1.0], 5), 120)
+    observed = rng.random(X.shape) < 0.6
+    observed[:, 0] |= ~observed.any(axis=1)
+    monitor = Monitor()
+    fit(independent_gaussian(X, observed), 0.1, X, observed, 500, monitor)
+    assert 2 < monitor.steps < 100
 
 
 def test_mean_and_covariance_are_found_again(rng):
     truth = gaussians(rng, [1.0], 5)
     X, _ = drawn(rng, truth, 4000)
     observed = rng.random(X.shape) < 0.7
-    found = learner(X, observed).settle(independent(X, observed), 0.0, 60).mixture
+    found = fit(independent_gaussian(X, observed), 0.0, X, observed, 60).mixture
     scale = np.sqrt(np.diag(truth.covariances[0]))
     assert np.abs((found.means[0] - truth.means[0]) / scale).max() < 0.06
     error = (found.covariances[0] - truth.covariances[0]) / np.outer(scale, scale)
@@ -184,11 +206,18 @@ def test_noise_is_added_to_what_the_features_have_of_their_own(rng):
     X, _ = drawn(rng, gaussians(rng, [1.0], 4), 300)
     observed = np.ones(X.shape, bool)
     plain, noisy = (
-        learner(X, observed).settle(independent(X, observed), noise, 3).mixture.covariances[0]
+        fit(independent_gaussian(X, observed), noise, X, observed, 3).mixture.covariances[0]
         for noise in (0.0, 0.1)
     )
     np.testing.assert_allclose(np.diag(noisy), 1.1 * np.diag(plain), rtol=1e-6)
     np.testing.assert_allclose(noisy[0, 1:], plain[0, 1:])
+
+
+def test_rows_without_a_finite_likelihood_are_an_error(rng):
+    X, observed = rng.normal(size=(20, 3)), np.ones((20, 3), bool)
+    X[0, 0] = 1e200
+    with pytest.raises(FloatingPointError, match="not finite"), np.errstate(all="ignore"):
+        fit(independent_gaussian(rng.normal(size=(20, 3)), observed), 0.1, X, observed)
 
 
 def clusters(rng, n=300):
@@ -202,6 +231,11 @@ def clusters(rng, n=300):
     return X, which, observed
 
 
+def grow(tables, loss, monitor=None):
+    tables = [(np.where(observed, X, 0), observed) for X, observed in tables]
+    return grow_mixtures(tables, loss, EMConfig(), Workers(1), monitor or Monitor())
+
+
 def test_a_mixture_that_separates_is_found_again(rng):
     X, which, observed = clusters(rng)
     hidden = observed & (rng.random(X.shape) < 0.1)
@@ -212,13 +246,13 @@ def test_a_mixture_that_separates_is_found_again(rng):
         return float(np.mean(np.abs(fills[0] - X)[hidden]))
 
     one, best = None, None
-    for (level,) in grow([learner(X, seen)], error):
+    for (level,) in grow([(X, seen)], error):
         one = one or level
         if len(level.mixture) == 2:
             best = level
             break
     assert best is not None
-    assert error([best.X]) < 0.7 * error([one.X])
+    assert error([best.filled]) < 0.7 * error([one.filled])
     order = np.argsort(-best.mixture.means[:, 0])
     np.testing.assert_allclose(best.mixture.weights[order], [which.mean(), 1 - which.mean()])
     for k, rows in zip(order, (which, ~which), strict=True):
@@ -227,24 +261,22 @@ def test_a_mixture_that_separates_is_found_again(rng):
 
 def test_growth_ends_when_the_clock_does(rng):
     X, _, observed = clusters(rng, 100)
-    record = Monitor(max_time=1e-9)
-    learn = Learner(np.where(observed, X, 0), observed, Workers(1), record)
-    levels = list(grow([learn], lambda fills: 1.0))
-    assert len(levels) == 1
-    assert np.isfinite(levels[0][0].X).all()
+    fits = list(grow([(X, observed)], lambda filled: 1.0, Monitor(max_time=1e-9)))
+    assert len(fits) == 1
+    assert np.isfinite(fits[0][0].filled).all()
 
 
 def test_several_tables_grow_in_step(rng):
     X, _, observed = clusters(rng, 120)
-    learners = [learner(X, observed & (rng.random(X.shape) < 0.9)) for _ in range(2)]
-    sizes = [[len(one.mixture) for one in levels] for levels in grow(learners, lambda _: 1.0)]
+    tables = [(X, observed & (rng.random(X.shape) < 0.9)) for _ in range(2)]
+    sizes = [[len(one.mixture) for one in levels] for levels in grow(tables, lambda _: 1.0)]
     assert all(len(levels) == 2 for levels in sizes)
     assert max(max(levels) for levels in sizes) > 1
 
 
 def test_a_split_keeps_weight_and_mean(rng):
     mixture = gaussians(rng, [0.7, 0.3], 4)
-    larger = split(mixture, 1000, 32)
+    larger = split_components(mixture, 1000, 32)
     assert len(larger) == 4
     np.testing.assert_allclose(larger.weights.sum(), 1)
     np.testing.assert_allclose(larger.weights @ larger.means, mixture.weights @ mixture.means)
@@ -254,7 +286,7 @@ def test_a_split_keeps_weight_and_mean(rng):
 @pytest.mark.parametrize(("n", "most", "size"), [(1000, 3, 3), (15, 32, 2), (25, 32, 3)])
 def test_a_split_needs_room_and_rows(rng, n, most, size):
     mixture = gaussians(rng, [0.7, 0.3], 4)
-    larger = split(mixture, n, most)
+    larger = split_components(mixture, n, most)
     assert len(larger) == size
     np.testing.assert_allclose(larger.weights.sum(), 1)
 
@@ -262,13 +294,13 @@ def test_a_split_needs_room_and_rows(rng, n, most, size):
 @pytest.mark.parametrize(
     ("shape", "least", "most"), [((100, 5), 32, 32), ((20_000, 60), 1, 4), ((500, 1500), 0, 0)]
 )
-def test_what_is_affordable_depends_on_the_size(rng, shape, least, most):
-    assert least <= affordable(rng.random(shape) < 0.8) <= most
+def test_larger_tables_allow_fewer_components(rng, shape, least, most):
+    assert least <= max_components(rng.random(shape) < 0.8, EMConfig()) <= most
 
 
 def test_independent_features_are_filled_by_their_means(rng):
     X = rng.normal(size=(50, 3)) * [1, 2, 3] + [0, 5, -5]
     observed = rng.random(X.shape) < 0.5
-    filled = independent(np.where(observed, X, 1e6), observed).complete(X, observed)
+    filled = independent_gaussian(np.where(observed, X, 1e6), observed).complete(X, observed)
     means = np.broadcast_to(np.nanmean(np.where(observed, X, np.nan), axis=0), X.shape)
     np.testing.assert_allclose(filled[~observed], means[~observed])

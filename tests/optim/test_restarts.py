@@ -5,7 +5,7 @@ from hirank.core.threads import Workers
 from hirank.kernels import RBF
 from hirank.metrics import missing_relative_error
 from hirank.optim.path import Setting, Stage, resolve_stage
-from hirank.optim.restarts import second_look
+from hirank.optim.restarts import restart_samples
 
 
 @pytest.fixture(scope="module")
@@ -23,7 +23,7 @@ def plane():
 def look(X, D, observed) -> tuple[np.ndarray, np.ndarray, Setting]:
     setting = resolve_stage(Stage(1.0, 1e-3), RBF(), X, D)
     with Workers(2) as workers:
-        moved, points = second_look(X, D, observed, setting, workers)
+        moved, points = restart_samples(X, D, observed, setting, workers)
     return moved, points, setting
 
 

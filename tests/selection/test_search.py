@@ -11,6 +11,8 @@ from hirank.core.masking import MaskingConfig, make_folds
 from hirank.core.threads import Workers
 from hirank.datasets import polynomial_manifolds
 from hirank.estimators.search_plan import plan_of
+from hirank.models.als import select_rank
+from hirank.models.em import EMConfig
 from hirank.optim.path import SolverConfig
 from hirank.optim.trace import Monitor
 from hirank.selection import refit as fitting
@@ -77,7 +79,8 @@ def quick(monkeypatch):
     """What is tested here holds for two folds as for five."""
     two_folds = partial(make_folds, config=MaskingConfig(max_folds=2))
     monkeypatch.setattr(search_module, "make_folds", two_folds)
-    monkeypatch.setattr("hirank.models.em.LARGEST", 8)
+    smaller = partial(EMConfig, max_components=8)
+    monkeypatch.setattr("hirank.selection.candidates.EMConfig", smaller)
 
 
 @pytest.fixture
@@ -215,7 +218,7 @@ def test_a_failure_on_the_way_does_not_cost_what_was_found(curve, monkeypatch, s
 
 def test_mixtures_that_fail_late_leave_the_smaller_ones(clusters, monkeypatch):
     X, observed = clusters
-    monkeypatch.setattr("hirank.models.em.split", raising(np.linalg.LinAlgError("no")))
+    monkeypatch.setattr("hirank.models.em.split_components", raising(np.linalg.LinAlgError("no")))
     found = try_mixtures(bench(X, observed))
     assert [one.name for one in found[:-1]] == ["linear"] * (len(found) - 1)
     assert len(found) > 1
@@ -323,12 +326,7 @@ def test_factors_do_not_see_what_is_hidden(low_rank, monkeypatch):
     benches = two_benches(*low_rank)
     candidates = "hirank.selection.candidates"
 
-    def fixed(X, observed, hidden, rank, ridge, record):
-        from hirank.models.als import choose
-
-        return choose(X, observed, hidden, 4, 1e-2, record)
-
-    monkeypatch.setattr(f"{candidates}.choose", fixed)
+    monkeypatch.setattr(f"{candidates}.select_rank", partial(select_rank, rank=4, ridge=1e-2))
     (one,), (other,) = (try_factors(each) for each in benches)
     assert (one.fills[0] == other.fills[0]).all()
     assert (one.fills[1] != other.fills[1]).any()
@@ -413,7 +411,8 @@ def test_nor_does_it_where_dictionaries_start(low_rank):
 
 def test_spreads_are_told_without_what_is_hidden(clusters, monkeypatch):
     one, other = two_benches(*clusters)
-    monkeypatch.setattr("hirank.models.em.LARGEST", 1)
+    single = partial(EMConfig, max_components=1)
+    monkeypatch.setattr("hirank.selection.candidates.EMConfig", single)
     tried = try_mixtures(one)[:1]
     spreads = [search_module._held_out(each, tried, np.ones(1)).spread for each in (one, other)]
     first = int(one.folds[0].sum())

@@ -10,7 +10,7 @@ import numpy as np
 from hirank._typing import Array, BoolArray
 from hirank.baselines.online import OnlineImputer
 from hirank.estimators.validation import check_count, check_number
-from hirank.models.als import first_subspace
+from hirank.models.als import start_subspace
 
 RIDGE = 1e-4
 """For the start, so small that the rank alone guards against noise, as it does from there on."""
@@ -89,7 +89,7 @@ class GROUSE(OnlineImputer):
                 raise ValueError(f"{name} is a share, at most 1; got {getattr(self, name)!r}.")
 
     def _start(self, X: Array, observed: BoolArray, rng: np.random.Generator) -> TurningSubspace:
-        V, _ = first_subspace(X, observed, self.rank, rng, RIDGE)
+        V, _ = start_subspace(X, observed, self.rank, rng, RIDGE)
         if self.rank == "auto":
             V = V[: max(1, int(np.median(observed.sum(axis=1))) // 2)]
         return TurningSubspace(np.linalg.qr(V.T)[0], self.step, self.cut)

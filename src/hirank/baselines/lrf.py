@@ -12,16 +12,9 @@ from hirank.baselines.linear_imputer import LinearImputer
 from hirank.core.masking import mask_entries
 from hirank.core.svt import spectral_norm
 from hirank.estimators.validation import check_count, check_number, generator
-from hirank.models.als import (
-    RANKS,
-    RIDGES,
-    ROUGH_STEPS,
-    Alternation,
-    choose,
-    ranks_to,
-    with_constant,
-)
-from hirank.models.low_rank import Subspace, rank_of
+from hirank.exceptions import StopReason
+from hirank.models.als import ALSConfig, grow_factors, ranks_to, select_rank, with_constant
+from hirank.models.low_rank import Subspace, check_rank
 from hirank.optim.trace import Callback
 
 
@@ -93,8 +86,9 @@ class LRF(LinearImputer):
         check_number("tol", self.tol, least=0)
 
     def _most_steps(self) -> int:
-        searched = (self.rank == "auto" or self.ridge == "auto") * len(RIDGES)
-        return (searched + 1) * len(RANKS) * ROUGH_STEPS + self.max_iter
+        config = ALSConfig()
+        searched = (self.rank == "auto" or self.ridge == "auto") * len(config.ridges)
+        return (searched + 1) * len(config.ranks) * config.rough_iter + self.max_iter
 
     def _learn(
         self, X: Array, observed: BoolArray, callback: Callback
@@ -104,19 +98,25 @@ class LRF(LinearImputer):
             return record.finish_with(X, NOTHING, rank=0, ridge=0.0), Subspace(
                 np.zeros((0, 0)), 1.0
             )
-        rank = None if self.rank == "auto" else rank_of(int(self.rank), X.shape) + 1
+        rank = None if self.rank == "auto" else check_rank(int(self.rank), X.shape) + 1
         ridge = None if self.ridge == "auto" else float(self.ridge)
         X1, seen, constant = with_constant(X, observed)
+        config = ALSConfig(max_iter=self.max_iter, tol=self.tol)
         if rank is None or ridge is None:
             rng = generator(self.random_state)
             hidden = np.column_stack(
                 [mask_entries(observed, rng, selecting=True), np.zeros(len(X), bool)]
             )
-            rank, ridge, _, factors = choose(X1, seen, hidden, rank, ridge, record)
-        als = Alternation(record, self.max_iter, self.tol)
+            selection = select_rank(
+                X1, seen, hidden, rank=rank, ridge=ridge, monitor=record, config=config
+            )
+            rank, ridge, _, factors = selection
+        reason = StopReason.MAX_ITER
         if not record.stopped:
-            *_, (rank, factors) = als.grow(X1, seen, ridge, ranks_to(rank, X1.shape))
-        run = record.finish(als.reason, tol=self.tol, max_iter=self.max_iter)
+            ranks = ranks_to(rank, X1.shape, config)
+            *_, (rank, solution) = grow_factors(X1, seen, ridge, ranks, record, config)
+            factors, reason = solution.state.factors, solution.reason
+        run = record.finish(reason, tol=self.tol, max_iter=self.max_iter)
         filled = np.where(observed, X, (factors.U @ factors.V)[:, :-1])
         rows = Subspace(factors.orthogonal(), ridge * spectral_norm(X1), constant)
         return record.finish_with(filled, run.stop_reason, rank=max(1, rank - 1), ridge=ridge), rows

@@ -11,7 +11,7 @@ from hirank.baselines._recorder import NOTHING, Completed, Recorder
 from hirank.baselines.linear_imputer import LinearImputer
 from hirank.core.svt import shrink, spectral_norm
 from hirank.estimators.validation import check_count, check_number
-from hirank.models.low_rank import Subspace, basis_of
+from hirank.models.low_rank import Subspace, make_basis
 from hirank.optim.trace import Callback
 
 FIRST_WEIGHT = 1.25
@@ -86,7 +86,7 @@ class NNM(LinearImputer):
         filled, A, reason = minimize(
             np.where(observed, X, 0), observed, self.max_iter, self.tol, record
         )
-        basis = basis_of(A)
+        basis = make_basis(A)
         # Small enough to act as a constraint, large enough for the solve to keep its digits.
         ridge = 1e-8 * float(np.sum(basis**2)) / len(basis)
         return record.finish_with(filled, reason, rank=len(basis)), Subspace(basis, ridge)

@@ -10,7 +10,7 @@ import numpy as np
 from hirank._typing import Array, BoolArray
 from hirank.baselines.online import OnlineImputer, after_batches
 from hirank.estimators.validation import check_count, check_number
-from hirank.models.als import first_subspace
+from hirank.models.als import start_subspace
 from hirank.models.low_rank import Subspace
 
 BATCH = 10
@@ -88,7 +88,7 @@ class OnlineLRF(OnlineImputer):
             check_number("ridge (if not 'auto')", self.ridge, above=0)
 
     def _start(self, X: Array, observed: BoolArray, rng: np.random.Generator) -> Regression:
-        D, noise = first_subspace(X, observed, self.rank, rng)
+        D, noise = start_subspace(X, observed, self.rank, rng)
         ridge = max(noise, LEAST_RIDGE) if self.ridge == "auto" else float(self.ridge)
         return Regression.of(D, ridge, adapt=self.ridge == "auto")
 

@@ -23,11 +23,11 @@ from hirank.core.masking import mask_entries
 from hirank.core.objective import Basis
 from hirank.core.threads import Workers
 from hirank.kernels import Kernel
-from hirank.models.fit_dictionary import LOOK_AFTER
+from hirank.models.fit_dictionary import RESTART_AFTER
 from hirank.optim import quasi_newton as qn
 from hirank.optim.early_stopping import BestStage
 from hirank.optim.path import Setting, Stage, rescale_ridges, resolve_stage
-from hirank.optim.restarts import second_look
+from hirank.optim.restarts import restart_samples
 
 FIRST_SMOOTHING, LAST_SMOOTHING = 1e-1, 1e-8
 """Smoothing of the first and the last stage, in units of the mean of k(x, x)."""
@@ -170,8 +170,8 @@ class Walk:
             past = best is not None and judged and best.is_past(number, X, D)
             if self.record.stopped or past:
                 break
-            if number in LOOK_AFTER and number < last:
-                X, _ = second_look(X, D, self.fixed, setting, self.workers)
+            if number in RESTART_AFTER and number < last:
+                X, _ = restart_samples(X, D, self.fixed, setting, self.workers)
         stages = plan.stages[: number + 1]
         settings = [resolve_stage(stage, plan.kernel, D, D) for stage in stages[:-1]] + [setting]
         return Found(X, D, plan, rescale_ridges(settings, plan.stages, D), reason)

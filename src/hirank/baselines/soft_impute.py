@@ -13,7 +13,7 @@ from hirank.baselines.linear_imputer import LinearImputer
 from hirank.core.masking import mask_entries
 from hirank.core.svt import shrink, spectral_norm
 from hirank.estimators.validation import check_count, check_number, generator
-from hirank.models.low_rank import Subspace, basis_of
+from hirank.models.low_rank import Subspace, make_basis
 from hirank.optim.path import path_to
 from hirank.optim.trace import Callback
 
@@ -108,7 +108,7 @@ class SoftImpute(LinearImputer):
             threshold = float(self.threshold)
         if not record.stopped:
             *_, (threshold, A) = path.walk(known, observed, path_to(PATH, threshold))
-        basis, weight = basis_of(A), threshold * spectral_norm(known)
+        basis, weight = make_basis(A), threshold * spectral_norm(known)
         reason = record.ended() if record.stopped else path.reason
         filled = np.where(observed, X, A)
         details = {"threshold": threshold, "rank": len(basis)}

@@ -1,35 +1,36 @@
-"""Alternating least squares: factors that grow, the choice of their rank, and starts for others."""
+"""Alternating least squares: factors that grow, and the selection of their rank and ridge."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from dataclasses import dataclass
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
 from hirank._typing import Array, BoolArray
 from hirank.core.masking import mask_entries
 from hirank.core.svt import spectral_norm
-from hirank.exceptions import StopReason
-from hirank.models.low_rank import filled_codes, rank_of, ridge_codes
+from hirank.models.low_rank import Subspace, check_rank, filled_codes, ridge_codes
+from hirank.optim.loop import Solution, has_stalled, minimize
 from hirank.optim.trace import Monitor
 
-RIDGES = (1e-1, 3e-2, 1e-2, 3e-3, 1e-3, 1e-4, 1e-6)
-"""Ridges that the search tries, in units of the largest singular value."""
-RANKS = (1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 24, 32, 48, 64)
-"""Ranks that it tries, as far as the table allows, and through which factors grow."""
-BETTER = 0.99
-"""Times the lowest error so far: a rank or ridge that is worth going on for."""
-PATIENCE = 3
-"""Ranks, or ridges, in a row that are not."""
-ROUGH_STEPS, ROUGH_TOL = 30, 1e-2
-"""On the way to a larger rank, a rough answer will do; a better one is no better start."""
-PERFECT = 1e-4
-"""Error, over the mean size of hidden entries, with which the search is content."""
-EXACT = 16
-"""Rank beyond which a step fills the holes first: it gains less, but at a fraction of the cost."""
-UNJUDGED = 1e-2
-"""Ridge for tables with too few entries to judge by."""
+
+@dataclass(frozen=True)
+class ALSConfig:
+    """Constants of low-rank factors; ridges are in units of the largest singular value."""
+
+    ridges: tuple[float, ...] = (1e-1, 3e-2, 1e-2, 3e-3, 1e-3, 1e-4, 1e-6)  # that are compared
+    ranks: tuple[int, ...] = (1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 24, 32, 48, 64)  # likewise
+    better: float = 0.99  # times the lowest error so far: a rank or ridge that is worth going on
+    patience: int = 3  # ranks, or ridges, in a row that are not
+    perfect_error: float = 1e-4  # over the mean size of held-out entries: the search ends
+    rough_iter: int = 30  # steps on the way to a larger rank: a better start gains nothing
+    rough_tol: float = 1e-2
+    max_iter: int = 200  # steps at the last rank
+    tol: float = 1e-4
+    max_exact_rank: int = 16  # beyond it, a step imputes first, which gains less and costs far less
+    default_ridge: float = 1e-2  # for tables with too few entries to hold any out
 
 
 class Factors(NamedTuple):
@@ -39,12 +40,12 @@ class Factors(NamedTuple):
     V: Array  # r x m
 
     def orthogonal(self) -> Array:
-        """V in coordinates in which its rows and the columns of U are orthogonal, and as long."""
+        """Return V in coordinates in which its rows and the columns of U are orthogonal."""
         s, Qt = self._singular()
         return np.sqrt(s) * Qt
 
     def standard(self) -> Array:
-        """V in coordinates in which the columns of U are orthogonal, with mean square 1."""
+        """Return V in coordinates in which the columns of U are orthogonal, of mean square 1."""
         s, Qt = self._singular()
         return s / np.sqrt(len(self.U)) * Qt
 
@@ -54,62 +55,77 @@ class Factors(NamedTuple):
         return s[:r, None], Qt[:r]
 
 
-class Alternation:
-    """Alternating least squares while the rank grows, and at the last rank until it settles."""
+@dataclass(frozen=True)
+class ALSState:
+    """Factors, and their penalized squared error."""
 
-    def __init__(self, record: Monitor, max_iter: int, tol: float) -> None:
-        self.record, self.max_iter, self.tol = record, max_iter, tol
-        self.reason = StopReason.MAX_ITER
-
-    def grow(
-        self, X: Array, observed: BoolArray, ridge: float, ranks: Sequence[int]
-    ) -> Iterator[tuple[int, Factors]]:
-        """The factors of each rank in turn, from the one below and what it leaves unexplained.
-
-        X, n x m, must be 0 where not observed.
-        """
-        n, m = X.shape
-        factors, weight = Factors(np.zeros((n, 0)), np.zeros((0, m))), ridge * spectral_norm(X)
-        for rank in ranks:
-            factors = _with_more(X, observed, factors, rank)
-            last = rank == ranks[-1]
-            steps, tol = (self.max_iter, self.tol) if last else (ROUGH_STEPS, ROUGH_TOL)
-            factors = self._settle(X, observed, factors, weight, steps, tol)
-            yield rank, factors
-            if self.record.stopped:
-                return
-
-    def _settle(
-        self,
-        X: Array,
-        observed: BoolArray,
-        factors: Factors,
-        weight: float,
-        steps: int,
-        tol: float,
-    ) -> Factors:
-        U, V = factors
-        stage, before = self.record.stages, np.inf
-        for _ in range(steps):
-            if len(V) <= EXACT:
-                U = ridge_codes(X, observed, V, weight)
-                V = ridge_codes(X.T, observed.T, U.T, weight).T
-            else:
-                U = filled_codes(np.where(observed, X, U @ V), V, weight)
-                V = filled_codes(np.where(observed, X, U @ V).T, U.T, weight).T
-            objective = _objective(X, observed, U, V, weight)
-            if self.record.record(objective, stage):
-                return Factors(U, V)
-            if before - objective <= tol * objective:
-                self.reason = StopReason.CONVERGED
-                return Factors(U, V)
-            before = objective
-        self.reason = StopReason.MAX_ITER
-        return Factors(U, V)
+    factors: Factors
+    objective: float = np.inf
 
 
-def _with_more(X: Array, observed: BoolArray, factors: Factors, rank: int) -> Factors:
-    """Factors with the leading directions of what they leave unexplained, up to a rank."""
+@dataclass(frozen=True)
+class ALS:
+    """Alternating ridge regressions for U and V."""
+
+    X: Array  # n x m; 0 where not observed
+    observed: BoolArray
+    penalty: float
+    tol: float
+    max_exact_rank: int
+    monotone: ClassVar[bool] = True
+
+    def init(self, start: Factors) -> ALSState:
+        return ALSState(start)
+
+    def step(self, state: ALSState) -> ALSState:
+        X, observed, (U, V) = self.X, self.observed, state.factors
+        if len(V) <= self.max_exact_rank:
+            U = ridge_codes(X, observed, V, self.penalty)
+            V = ridge_codes(X.T, observed.T, U.T, self.penalty).T
+        else:
+            U = filled_codes(np.where(observed, X, U @ V), V, self.penalty)
+            V = filled_codes(np.where(observed, X, U @ V).T, U.T, self.penalty).T
+        residual = np.where(observed, X - U @ V, 0)
+        sizes = np.sum(U**2) + np.sum(V**2)
+        objective = float(np.sum(residual**2) + self.penalty * sizes) / 2
+        return ALSState(Factors(U, V), objective)
+
+    def terminate(self, state: ALSState, objectives: Sequence[float]) -> bool:
+        return has_stalled(objectives, self.tol)
+
+
+def grow_factors(
+    X: Array,
+    observed: BoolArray,
+    ridge: float,
+    ranks: Sequence[int],
+    monitor: Monitor,
+    config: ALSConfig,
+    *,
+    rough: bool = False,
+) -> Iterator[tuple[int, Solution[ALSState]]]:
+    """Yield factors of each rank in turn, started from the rank below and what it leaves over.
+
+    X, n x m, must be 0 where not observed. With `rough`, the last rank is fitted as the others are.
+    """
+    n, m = X.shape
+    factors, penalty = Factors(np.zeros((n, 0)), np.zeros((0, m))), ridge * spectral_norm(X)
+    for rank in ranks:
+        last = rank == ranks[-1] and not rough
+        max_iter, tol = config.rough_iter, config.rough_tol
+        if last:
+            max_iter, tol = config.max_iter, config.tol
+        solver = ALS(X, observed, penalty, tol, config.max_exact_rank)
+        start = _extend_factors(X, observed, factors, rank)
+        solution = minimize(solver, start, max_iter=max_iter, monitor=monitor)
+        factors = solution.state.factors
+        yield rank, solution
+        if monitor.stopped:
+            return
+
+
+def _extend_factors(X: Array, observed: BoolArray, factors: Factors, rank: int) -> Factors:
+    """Return factors of a larger rank, with leading directions of the residual."""
     U, V = factors
     P, s, Qt = np.linalg.svd(np.where(observed, X - U @ V, 0), full_matrices=False)
     new = rank - len(V)
@@ -117,111 +133,139 @@ def _with_more(X: Array, observed: BoolArray, factors: Factors, rank: int) -> Fa
     return Factors(np.hstack([U, P[:, :new] * root]), np.vstack([V, root[:, None] * Qt[:new]]))
 
 
-def _objective(X: Array, observed: BoolArray, U: Array, V: Array, weight: float) -> float:
-    residual = np.where(observed, X - U @ V, 0)
-    return float(np.sum(residual**2) + weight * (np.sum(U**2) + np.sum(V**2))) / 2
+def ranks_to(rank: int | None, shape: tuple[int, ...], config: ALSConfig) -> list[int]:
+    """Return the ranks on the way to a given one, or to the largest that n x m allows."""
+    last = min(config.ranks[-1] if rank is None else rank, *shape)
+    return [*(r for r in config.ranks if r < last), last]
 
 
-def ranks_to(rank: int | None, shape: tuple[int, ...]) -> list[int]:
-    """The ranks on the way to a given one, or to the largest, as far as an n x m table goes."""
-    most = min(RANKS[-1] if rank is None else rank, *shape)
-    return [*(r for r in RANKS if r < most), most]
-
-
-class Choice(NamedTuple):
-    """A rank and a ridge, how well they recover hidden entries, and the factors found."""
+class RankSelection(NamedTuple):
+    """A rank and a ridge, their mean absolute error on held-out entries, and the factors."""
 
     rank: int
     ridge: float
-    error: float
+    error: float  # NaN if no entries were held out
     factors: Factors
 
 
-def choose(
+def select_rank(
     X: Array,
     observed: BoolArray,
-    hidden: BoolArray,
-    rank: int | None,
-    ridge: float | None,
-    record: Monitor,
-) -> Choice:
-    """The rank and ridge, where not given, that recover hidden entries of X, n x m, best.
+    held_out: BoolArray,
+    *,
+    rank: int | None = None,
+    ridge: float | None = None,
+    monitor: Monitor,
+    config: ALSConfig,
+) -> RankSelection:
+    """Select the rank and ridge, where not given, that recover held-out entries of X best.
 
-    X must be 0 where not observed. Without hidden entries, a guess.
+    X, n x m, must be 0 where not observed. Without held-out entries, defaults are taken.
     """
-    als = Alternation(record, ROUGH_STEPS, ROUGH_TOL)
-    if not hidden.any():
-        rank, ridge = rank or max(1, min(X.shape) // 2), ridge or UNJUDGED
-        *_, (rank, factors) = als.grow(X, observed, ridge, ranks_to(rank, X.shape))
-        return Choice(rank, ridge, np.nan, factors)
+    if not held_out.any():
+        rank, ridge = rank or max(1, min(X.shape) // 2), ridge or config.default_ridge
+        ranks = ranks_to(rank, X.shape, config)
+        *_, (rank, solution) = grow_factors(X, observed, ridge, ranks, monitor, config, rough=True)
+        return RankSelection(rank, ridge, np.nan, solution.state.factors)
+    perfect = config.perfect_error * float(np.mean(np.abs(X[held_out])))
     best, poor = None, 0
-    for weight in RIDGES if ridge is None else [ridge]:
-        found = _best_rank(X, observed, hidden, rank, weight, als)
-        poor = 0 if best is None or found.error < BETTER * best.error else poor + 1
+    for weight in config.ridges if ridge is None else [ridge]:
+        found = _select_rank(X, observed, held_out, rank, weight, perfect, monitor, config)
+        poor = 0 if best is None or found.error < config.better * best.error else poor + 1
         if best is None or found.error < best.error:
             best = found
-        if poor >= PATIENCE or record.stopped or best.error < PERFECT * np.mean(np.abs(X[hidden])):
+        if poor >= config.patience or monitor.stopped or best.error < perfect:
             break
     assert best is not None
     return best
 
 
-def _best_rank(
+def _select_rank(
     X: Array,
     observed: BoolArray,
-    hidden: BoolArray,
+    held_out: BoolArray,
     rank: int | None,
     ridge: float,
-    als: Alternation,
-) -> Choice:
+    perfect: float,
+    monitor: Monitor,
+    config: ALSConfig,
+) -> RankSelection:
+    """Select the rank for one ridge; with a given rank, only the last on the way is scored."""
     best, poor = None, 0
-    ranks = ranks_to(rank, X.shape)
-    for step, factors in als.grow(np.where(hidden, 0, X), observed & ~hidden, ridge, ranks):
-        if rank is not None and step != ranks[-1] and not als.record.stopped:
+    ranks, training = ranks_to(rank, X.shape, config), observed & ~held_out
+    growing = grow_factors(
+        np.where(held_out, 0, X), training, ridge, ranks, monitor, config, rough=True
+    )
+    for reached, solution in growing:
+        if rank is not None and reached != ranks[-1] and not monitor.stopped:
             continue
-        error = float(np.mean(np.abs((factors.U @ factors.V - X)[hidden])))
-        poor = 0 if best is None or error < BETTER * best.error else poor + 1
+        factors = solution.state.factors
+        error = float(np.mean(np.abs((factors.U @ factors.V - X)[held_out])))
+        poor = 0 if best is None or error < config.better * best.error else poor + 1
         if best is None or error < best.error:
-            best = Choice(step, ridge, error, factors)
-        if poor >= PATIENCE or error < PERFECT * np.mean(np.abs(X[hidden])):
+            best = RankSelection(reached, ridge, error, factors)
+        if poor >= config.patience or error < perfect:
             break
     assert best is not None
     return best
+
+
+def fit_low_rank(
+    X: Array, observed: BoolArray, selection: RankSelection, monitor: Monitor, config: ALSConfig
+) -> tuple[Array, Subspace]:
+    """Fit factors of a selected rank, constant feature included, to X, n x v.
+
+    Returns X imputed, and the subspace that completes further rows. If the monitor stops the fit on
+    the way, the factors of the selection are taken.
+    """
+    X1, seen, constant = with_constant(X, observed)
+    ranks = ranks_to(selection.rank, X1.shape, config)
+    *_, (rank, solution) = grow_factors(X1, seen, selection.ridge, ranks, monitor, config)
+    factors = solution.state.factors if rank == selection.rank else selection.factors
+    model = Subspace(factors.orthogonal(), selection.ridge * spectral_norm(X1), constant)
+    return np.where(observed, X, (factors.U @ factors.V)[:, :-1]), model
 
 
 def completions(X: Array, observed: BoolArray) -> Iterator[Array]:
-    """Rough completions of X, n x m, of many ranks and ridges, for others to choose from."""
+    """Yield X, n x m, imputed by rough factors of many ranks and ridges."""
+    config = ALSConfig()
     X1, seen, _ = with_constant(X, observed)
-    als = Alternation(Monitor(), ROUGH_STEPS, ROUGH_TOL)
-    for ridge in RIDGES:
-        for _, (U, V) in als.grow(X1, seen, ridge, ranks_to(None, X1.shape)):
-            yield (U @ V)[:, :-1]
+    for ridge in config.ridges:
+        ranks = ranks_to(None, X1.shape, config)
+        for _, solution in grow_factors(X1, seen, ridge, ranks, Monitor(), config, rough=True):
+            yield (solution.state.factors.U @ solution.state.factors.V)[:, :-1]
 
 
 def with_constant(X: Array, observed: BoolArray) -> tuple[Array, BoolArray, float]:
-    """X, n x m, with zeros in its holes and a constant feature of the size of the others."""
+    """Return X, n x m, with 0 where missing and a constant feature of the size of the others."""
     n = len(X)
     constant = float(np.sqrt(np.mean(X[observed] ** 2))) or 1.0
     X1 = np.column_stack([np.where(observed, X, 0), np.full(n, constant)])
     return X1, np.column_stack([observed, np.ones(n, bool)]), constant
 
 
-def first_subspace(
+def start_subspace(
     X: Array,
     observed: BoolArray,
     rank: int | str,
     rng: np.random.Generator,
     ridge: float | None = None,
 ) -> tuple[Array, float]:
-    """Where an online method may start: V, r x m, for codes of variance 1, from a few rows, n x m.
+    """Return V, r x m, for codes of variance 1, and the variance that it leaves unexplained.
 
-    And the variance of what V leaves unexplained, judged by hidden entries. X must be 0 where not
-    observed. A method without a ridge needs a smaller rank, which a small ridge here leads to.
+    For online methods, which start from the first rows, n x m, with 0 where not observed. The
+    variance is that on held-out entries. A method without a ridge needs a smaller rank, which a
+    small ridge here leads to.
     """
-    r = None if rank == "auto" else rank_of(int(rank), X.shape)
+    config = ALSConfig()
+    r = None if rank == "auto" else check_rank(int(rank), X.shape)
     if not X.any():
-        return np.eye(r or 1, X.shape[1]), UNJUDGED
-    hidden = mask_entries(observed, rng, selecting=True)
-    choice = choose(X, observed, hidden, r, ridge, Monitor())
-    noise = UNJUDGED if np.isnan(choice.error) else np.pi / 2 * choice.error**2  # if normal
-    return choice.factors.standard(), noise
+        return np.eye(r or 1, X.shape[1]), config.default_ridge
+    held_out = mask_entries(observed, rng, selecting=True)
+    selection = select_rank(
+        X, observed, held_out, rank=r, ridge=ridge, monitor=Monitor(), config=config
+    )
+    if np.isnan(selection.error):
+        return selection.factors.standard(), config.default_ridge
+    # The mean absolute value of a normal variable is sqrt(2 / pi) standard deviations.
+    return selection.factors.standard(), np.pi / 2 * selection.error**2

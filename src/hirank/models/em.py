@@ -1,48 +1,47 @@
-"""Fitting a mixture of Gaussians to rows with holes: expectation, maximization, and growth."""
+"""Expectation-maximization for mixtures of Gaussians on incomplete rows, and their growth."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
-from typing import NamedTuple
+from functools import cached_property, partial
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
 from hirank._typing import Array, BoolArray
 from hirank.core.threads import Workers
-from hirank.models.mixture import FLOOR, Group, Mixture, groups
+from hirank.models.mixture import Group, Mixture, groups
+from hirank.optim.loop import minimize
 from hirank.optim.trace import Monitor
 
-NOISE = (0.1, 0.01, 1e-3, 1e-5)
-"""Parts of a feature's variance that are taken for noise, from a cautious model to a daring one."""
-LEAST_NOISE = 1e-3
-"""The least with several components: the smaller they are, the less there is to see noise by."""
-STEPS = 10
-"""Of expectation and maximization, at most, for each size."""
-SETTLED = 2e-3
-"""Change of the fills, in standard deviations, at which they end early."""
-FEWEST = 8
-"""Rows that each half of a component must have for it to be split."""
-LARGEST = 32
-"""Components at most."""
-COST = 5e8
-"""Multiplications in one step at most: it limits the components."""
-WORSE, BETTER = 1.02, 0.98
-"""Times the lowest error so far: a reason to end, and a reason to go on."""
+
+@dataclass(frozen=True)
+class EMConfig:
+    """Constants of mixtures, for features of variance 1; measured in docs/notes/choice.md."""
+
+    noise_levels: tuple[float, ...] = (0.1, 0.01, 1e-3, 1e-5)  # parts of the variance
+    min_noise: float = 1e-3  # of several components: each has fewer rows to tell noise by
+    max_iter: int = 10  # E-steps for each noise level and number of components
+    tol: float = 2e-3  # root mean square change of the imputed values that ends the steps
+    min_rows: int = 8  # of each half of a component that is split
+    max_components: int = 32
+    max_cost: float = 5e8  # multiplications in one step, which limits the number of components
+    min_variance: float = 1e-9  # added to each variance, so that covariances have an inverse
+    worse: float = 1.02  # times the lowest loss so far: smaller noise is not tried any more
+    better: float = 0.98  # times the lowest loss so far: more components are worth it
 
 
-class Level(NamedTuple):
-    """A mixture along the way, and the table as it completes it."""
+class EMFit(NamedTuple):
+    """A mixture that was fitted to a table, and the table as the mixture imputes it."""
 
     mixture: Mixture
     noise: float
-    X: Array  # n x v
-    log_likelihood: float  # of a row, on average
+    filled: Array  # n x v
 
 
 class _Moments(NamedTuple):
-    """Sums over rows, by how much they belong to a component."""
+    """Sums over rows, weighted by how likely each row belongs to a component."""
 
     weight: float
     total: Array  # v; deviations from the mean of the component
@@ -50,85 +49,133 @@ class _Moments(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Learner:
-    """Rows to learn from, n x v, and who does the work."""
+class _State:
+    mixture: Mixture
+    moments: list[list[_Moments]]  # per group of rows, per component; empty before the first E-step
+    imputed: Array  # n x v; conditional means, at observed entries too
+    objective: float  # negative log-likelihood of a row, on average
+    change: float  # root mean square change of `imputed`
 
-    X: Array
+
+@dataclass(frozen=True)
+class EM:
+    """Expectation-maximization: a step is an M-step, except in the first, and an E-step."""
+
+    X: Array  # n x v; 0 where not observed
     observed: BoolArray
+    noise: float  # part of the variance of each feature that is noise
     workers: Workers
-    record: Monitor
+    config: EMConfig
+    monotone: ClassVar[bool] = False  # noise and pooled covariances are not in the likelihood
 
-    def settle(self, mixture: Mixture, noise: float, steps: int = STEPS) -> Level:
-        """Expectation and maximization until the fills stay where they are."""
-        X, observed = self.X, self.observed
-        parts = groups(observed)
-        cost = 4.0 * len(mixture) * sum(g.at.size * (g.at.shape[1] + X.shape[1]) for g in parts)
-        stage, before = self.record.stages, None
-        for _ in range(steps):
-            work = partial(_expect, mixture, X, observed)
-            results = [*self.workers.map(work, parts, cost)]
-            fills = np.empty(X.shape)
-            for group, (_, fill, _) in zip(parts, results, strict=True):
-                fills[group.rows] = fill
-            log_likelihood = sum(float(r[2]) for r in results) / len(X)
-            level = Level(mixture, noise, np.where(observed, X, fills), log_likelihood)
-            done = self.record.record(-log_likelihood, stage)
-            if done or (before is not None and np.sqrt(np.mean((fills - before) ** 2)) < SETTLED):
-                break
-            before = fills
-            mixture = _maximize(mixture, [r[0] for r in results], noise)
-        return level
+    def init(self, start: Mixture) -> _State:
+        return _State(start, [], np.full(self.X.shape, np.inf), np.inf, np.inf)
+
+    def step(self, state: _State) -> _State:
+        mixture = state.mixture
+        if state.moments:
+            mixture = _m_step(mixture, state.moments, self.noise, self.config.min_variance)
+        work = partial(_e_step, mixture, self.X, self.observed)
+        results = [*self.workers.map(work, self._groups, self._cost * len(mixture))]
+        imputed = np.empty(self.X.shape)
+        for group, (_, values, _) in zip(self._groups, results, strict=True):
+            imputed[group.rows] = values
+        log_likelihood = sum(float(result[2]) for result in results) / len(self.X)
+        change = float(np.sqrt(np.mean((imputed - state.imputed) ** 2)))
+        return _State(mixture, [result[0] for result in results], imputed, -log_likelihood, change)
+
+    def terminate(self, state: _State, objectives: Sequence[float]) -> bool:
+        return state.change < self.config.tol
+
+    @cached_property
+    def _groups(self) -> list[Group]:
+        return groups(self.observed)
+
+    @cached_property
+    def _cost(self) -> float:
+        v = self.X.shape[1]
+        return 4.0 * sum(group.at.size * (group.at.shape[1] + v) for group in self._groups)
 
 
-def grow(
-    learners: Sequence[Learner], error: Callable[[Sequence[Array]], float]
-) -> Iterator[list[Level]]:
-    """Mixtures of more and more components, each from the one before, of several tables in step.
+def fit_mixture(
+    start: Mixture,
+    noise: float,
+    X: Array,
+    observed: BoolArray,
+    *,
+    workers: Workers,
+    monitor: Monitor,
+    max_iter: int | None = None,
+    config: EMConfig | None = None,
+) -> EMFit:
+    """Fit a mixture to a table, n x v, with 0 where not observed, from a mixture to start with."""
+    config = config or EMConfig()
+    solver = EM(X, observed, noise, workers, config)
+    state = minimize(solver, start, max_iter=max_iter or config.max_iter, monitor=monitor).state
+    if not state.moments:
+        raise FloatingPointError("The likelihood of the rows is not finite. Use scale='robust'.")
+    return EMFit(state.mixture, noise, np.where(observed, X, state.imputed))
 
-    The tables are the same one with different entries hidden; `error` judges their fills together.
-    First one component with less and less noise, then more components. It ends when nothing gets
-    better.
+
+def grow_mixtures(
+    tables: Sequence[tuple[Array, BoolArray]],
+    loss: Callable[[Sequence[Array]], float],
+    config: EMConfig,
+    workers: Workers,
+    monitor: Monitor,
+) -> Iterator[list[EMFit]]:
+    """Yield mixtures of more and more components, each started from the one before.
+
+    The tables (X with 0 where not observed, and what is observed) are one table with different
+    entries held out; `loss` scores the tables as imputed. First one component is fitted with less
+    and less noise, then more components, until the loss does not fall any more.
     """
-    first = learners[0]
-    mixtures = [independent(one.X, one.observed) for one in learners]
-    best: list[Level] = []
+
+    def fit(mixtures: list[Mixture], noise: float) -> list[EMFit]:
+        return [
+            fit_mixture(mixture, noise, *table, workers=workers, monitor=monitor, config=config)
+            for mixture, table in zip(mixtures, tables, strict=True)
+        ]
+
+    mixtures = [independent_gaussian(*table, config) for table in tables]
+    best: list[EMFit] = []
     lowest = np.inf
-    for noise in NOISE:
-        levels = [one.settle(m, noise) for one, m in zip(learners, mixtures, strict=True)]
-        yield levels
-        mixtures, found = [level.mixture for level in levels], error([one.X for one in levels])
+    for noise in config.noise_levels:
+        fits = fit(mixtures, noise)
+        yield fits
+        mixtures, found = [one.mixture for one in fits], loss([one.filled for one in fits])
         if not best or found < lowest:
-            best, lowest = levels, found
-        if found > WORSE * lowest or first.record.stopped:
+            best, lowest = fits, found
+        if found > config.worse * lowest or monitor.stopped:
             break
-    noise, levels, poor = max(best[0].noise, LEAST_NOISE), best, 0
-    most = affordable(first.observed)
-    while poor < 2 and not first.record.stopped:
-        larger = [split(level.mixture, len(first.X), most) for level in levels]
-        if len(larger[0]) == len(levels[0].mixture):
+    noise, fits, poor = max(best[0].noise, config.min_noise), best, 0
+    n_rows, limit = len(tables[0][0]), max_components(tables[0][1], config)
+    while poor < 2 and not monitor.stopped:
+        larger = [split_components(one.mixture, n_rows, limit, config.min_rows) for one in fits]
+        if len(larger[0]) == len(fits[0].mixture):
             return
-        levels = [one.settle(m, noise) for one, m in zip(learners, larger, strict=True)]
-        yield levels
-        found = error([one.X for one in levels])
-        poor = 0 if found < BETTER * lowest else poor + 1
+        fits = fit(larger, noise)
+        yield fits
+        found = loss([one.filled for one in fits])
+        poor = 0 if found < config.better * lowest else poor + 1
         lowest = min(lowest, found)
 
 
-def affordable(observed: BoolArray) -> int:
-    """Components that a mixture for a table, n x v, may have; 0 if it is too large for any."""
+def max_components(observed: BoolArray, config: EMConfig) -> int:
+    """Return how many components a table, n x v, allows; 0 if it is too large for any."""
     n, v = observed.shape
     missing = (~observed).sum(axis=1).astype(float)
     one = float(np.sum(missing**3)) + 2.0 * n * v**2 + 4.0 * v**3
-    return min(LARGEST, int(COST // one))
+    return min(config.max_components, int(config.max_cost // one))
 
 
-def split(mixture: Mixture, n: int, most: int) -> Mixture:
-    """Components with enough of n rows cut in two across their longest direction."""
-    room = most - len(mixture)
+def split_components(mixture: Mixture, n: int, limit: int, min_rows: int = 8) -> Mixture:
+    """Cut components with enough of n rows in two across their longest direction, up to `limit`."""
+    room = limit - len(mixture)
     parts: list[tuple[float, Array, Array]] = []
     for k in np.argsort(-mixture.weights, kind="stable"):
         weight, mean, S = mixture.weights[k], mixture.means[k], mixture.covariances[k]
-        if room <= 0 or weight * n < 2 * FEWEST:
+        if room <= 0 or weight * n < 2 * min_rows:
             parts.append((weight, mean, S))
             continue
         room -= 1
@@ -141,49 +188,51 @@ def split(mixture: Mixture, n: int, most: int) -> Mixture:
     return Mixture(np.array(weights), np.array(means), np.array(covariances))
 
 
-def independent(X: Array, observed: BoolArray) -> Mixture:
-    """One Gaussian whose features have nothing to do with each other."""
+def independent_gaussian(X: Array, observed: BoolArray, config: EMConfig | None = None) -> Mixture:
+    """Return one Gaussian with the means and variances of the features, which are independent."""
     known = np.where(observed, X, np.nan)
-    variances = np.nanvar(known, axis=0) + FLOOR
+    variances = np.nanvar(known, axis=0) + (config or EMConfig()).min_variance
     return Mixture(np.ones(1), np.nanmean(known, axis=0)[None], np.diag(variances)[None])
 
 
-def _expect(
+def _e_step(
     mixture: Mixture, X: Array, observed: BoolArray, group: Group
 ) -> tuple[list[_Moments], Array, float]:
-    """What a group of rows adds to the moments of each component; its fills; log likelihood."""
+    """Return the moments of each component, imputed values and log-likelihood of a group."""
     log_likelihood, share, each = mixture.given(X, observed, group)
     v = X.shape[1]
     cells = (group.at[:, :, None] * (v + 1) + group.at[:, None, :]).ravel()
-    moments, fill = [], np.zeros((len(group.rows), v))
+    moments, imputed = [], np.zeros((len(group.rows), v))
     for w, one, component in zip(share.T, each, mixture.components, strict=True):
-        fill += w[:, None] * one.fill
+        imputed += w[:, None] * one.fill
         d = one.fill - component.mean
-        sure = (d.T * w) @ d
-        unsure = np.bincount(cells, (w[:, None, None] * one.C).ravel(), (v + 1) ** 2)
-        square = sure + unsure.reshape(v + 1, v + 1)[:v, :v]
+        between = (d.T * w) @ d
+        within = np.bincount(cells, (w[:, None, None] * one.C).ravel(), (v + 1) ** 2)
+        square = between + within.reshape(v + 1, v + 1)[:v, :v]
         moments.append(_Moments(float(w.sum()), w @ d, square))
-    return moments, fill, float(log_likelihood.sum())
+    return moments, imputed, float(log_likelihood.sum())
 
 
-def _maximize(mixture: Mixture, moments: list[list[_Moments]], noise: float) -> Mixture:
+def _m_step(
+    mixture: Mixture, moments: list[list[_Moments]], noise: float, min_variance: float
+) -> Mixture:
     v = mixture.means.shape[1]
     counts, means, scatters = [], [], []
     for component, parts in zip(mixture.components, zip(*moments, strict=True), strict=True):
         count = sum(part.weight for part in parts)
         if count < 1:
-            continue  # nobody belongs to it
+            continue  # no row belongs to it
         shift = np.sum([part.total for part in parts], axis=0) / count
         square = np.sum([part.square for part in parts], axis=0)
         counts.append(count)
         means.append(component.mean + shift)
         scatters.append(square - count * np.outer(shift, shift))
     weights = np.array(counts)
-    within = np.sum(scatters, axis=0) / weights.sum()
-    # A few rows say little about v (v + 1) / 2 numbers: they lean on what all have in common.
-    lean = v if len(counts) > 1 else 0
+    pooled = np.sum(scatters, axis=0) / weights.sum()
+    # A few rows do not determine v (v + 1) / 2 numbers: the pooled covariance counts as v rows.
+    prior = v if len(counts) > 1 else 0
     covariances = []
     for count, scatter in zip(counts, scatters, strict=True):
-        S = (scatter + lean * within) / (count + lean)
-        covariances.append((S + S.T) / 2 + np.diag(noise * np.diag(S) + FLOOR))
+        S = (scatter + prior * pooled) / (count + prior)
+        covariances.append((S + S.T) / 2 + np.diag(noise * np.diag(S) + min_variance))
     return Mixture(weights / weights.sum(), np.array(means), np.array(covariances))

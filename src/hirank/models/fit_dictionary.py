@@ -17,10 +17,10 @@ from hirank.optim.early_stopping import BestStage
 from hirank.optim.lbfgs import LBFGS
 from hirank.optim.newton import Newton
 from hirank.optim.path import PathPoint, PathSolution, SolverConfig, Stage, minimize_path
-from hirank.optim.restarts import second_look
+from hirank.optim.restarts import restart_samples
 from hirank.optim.trace import Monitor
 
-LOOK_AFTER = range(1, 5)
+RESTART_AFTER = range(1, 5)
 """Stages, from 0, that a second look follows: not so early that nothing is known, nor so late that
 the remaining stages can't make use of it."""
 
@@ -63,7 +63,7 @@ def walk(
     D: Array,
     hidden: BoolArray,
     workers: Workers,
-    look_after: Collection[int] = LOOK_AFTER,
+    restart_after: Collection[int] = RESTART_AFTER,
     monitor: Monitor | None = None,
 ) -> PathSolution:
     """Walk the path from given fills, n x m, and dictionary, r x m.
@@ -81,8 +81,8 @@ def walk(
         setting, X, D = end
         if best.is_past(number, X, D):
             return None
-        if number in look_after and number + 1 < len(stages):
-            return second_look(X, D, seen, setting, workers, bounds)
+        if number in restart_after and number + 1 < len(stages):
+            return restart_samples(X, D, seen, setting, workers, bounds)
         return X, D
 
     config = task.config

@@ -33,7 +33,7 @@ class Subspace:
         return np.where(observed, X, codes @ self.basis[:, :m])
 
     def codes(self, X: Array, observed: BoolArray) -> Array:
-        """Codes of rows, n x m -> n x r, each from matrices of its own: no row sees another."""
+        """Return codes of rows, n x m -> n x r; no row affects the result of another."""
         B, (r, m) = self.basis, self.basis.shape
         codes = np.zeros((len(X), r))
         size = max(1, CHUNK // max(1, r * m))
@@ -47,7 +47,7 @@ class Subspace:
 
 
 def ridge_codes(X: Array, observed: BoolArray, basis: Array, ridge: float) -> Array:
-    """The same codes by large matrix products, n x r; entries of X not observed must be 0."""
+    """Return the same codes by large matrix products, n x r; X must be 0 where not observed."""
     r, m = basis.shape
     outer = (basis[:, None, :] * basis[None, :, :]).reshape(r * r, m)
     codes = np.zeros((len(X), r))
@@ -61,13 +61,13 @@ def ridge_codes(X: Array, observed: BoolArray, basis: Array, ridge: float) -> Ar
 
 
 def filled_codes(X: Array, basis: Array, ridge: float) -> Array:
-    """Ridge codes of complete rows, n x m -> n x r."""
+    """Return ridge codes of complete rows, n x m -> n x r."""
     gram = basis @ basis.T + ridge * np.eye(len(basis))
     return np.linalg.solve(gram, basis @ X.T).T
 
 
-def basis_of(X: Array) -> Array:
-    """Right singular vectors of X, n x m -> r x m, each times the root of its singular value.
+def make_basis(X: Array) -> Array:
+    """Return right singular vectors of X, n x m -> r x m, each times the root of its value.
 
     Directions of less than a millionth of the largest are taken for rounding.
     """
@@ -76,8 +76,8 @@ def basis_of(X: Array) -> Array:
     return np.sqrt(s[keep, None]) * Qt[keep]
 
 
-def rank_of(rank: int, shape: tuple[int, ...]) -> int:
-    """The rank, if a table of this shape, n x m, allows it."""
+def check_rank(rank: int, shape: tuple[int, ...]) -> int:
+    """Return the rank; raise ValueError if a table of this shape, n x m, does not allow it."""
     most = min(shape)
     if rank > most:
         raise ValueError(

@@ -20,8 +20,6 @@ CHUNK = 400_000
 WIDTHS = (0, 1, 2, 3, 4, 6, 8, 10, 12, 16, 20, 24, 32, 40, 48, 64, 80, 96, 128)
 """Rows with about as many missing entries go together; the matrices of a group have one of these
 widths, or the largest number of missing entries in the table."""
-FLOOR = 1e-9
-"""Least variance, in units of the scaled features."""
 
 
 @dataclass(frozen=True)

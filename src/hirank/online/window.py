@@ -220,7 +220,7 @@ class WindowStream:
         task = Task(X, seen, len(D), plan.kernel, stages, options)
         with Workers() as workers:
             start = np.where(hidden, guess, start)
-            result = walk(task, start, D, hidden, workers, look_after=())
+            result = walk(task, start, D, hidden, workers, restart_after=())
         return self._with(result, fitted.nonempty, scaling, plan, self.model.means.copy(), action)
 
     def _refine(self) -> WindowStream:

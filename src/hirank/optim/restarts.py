@@ -43,7 +43,7 @@ class _Own(NamedTuple):
         return _Own(self.point[rows], self.owns[rows])
 
 
-def second_look(
+def restart_samples(
     X: Array,
     D: Array,
     observed: BoolArray,

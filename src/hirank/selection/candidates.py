@@ -10,11 +10,16 @@ from typing import Any
 import numpy as np
 
 from hirank._typing import Array, BoolArray
-from hirank.core.svt import spectral_norm
 from hirank.core.threads import Workers
-from hirank.models.als import Alternation, choose, ranks_to, with_constant
-from hirank.models.em import Learner, Level, affordable, grow, independent
-from hirank.models.low_rank import Subspace
+from hirank.models.als import ALSConfig, fit_low_rank, select_rank, with_constant
+from hirank.models.em import (
+    EMConfig,
+    EMFit,
+    fit_mixture,
+    grow_mixtures,
+    independent_gaussian,
+    max_components,
+)
 from hirank.models.mixture import Mixture
 from hirank.models.row_models import RowModel
 from hirank.models.stacking import typical
@@ -23,8 +28,6 @@ from hirank.optim.trace import Monitor, TrialFinished
 FAILURES = (np.linalg.LinAlgError, FloatingPointError, ValueError)
 """What a candidate may end in, its input being what it is; another one may still do."""
 REFIT_STEPS = 12
-FINAL_STEPS, FINAL_TOL = 200, 1e-4
-"""Of the factorization, once its rank and ridge are known."""
 
 
 @dataclass(frozen=True)
@@ -98,7 +101,7 @@ def failed(name: str, error: Exception) -> Tried:
 def try_means(bench: Bench) -> list[Tried]:
     """Column means: what remains if features have nothing to do with each other."""
     began, seen = perf_counter(), bench.seen()
-    models = [independent(bench.X, o) for o in seen]
+    models = [independent_gaussian(bench.X, o) for o in seen]
     fills = [np.where(o, bench.X, model.means[0]) for o, model in zip(seen, models, strict=True)]
     error = bench.error(fills)
     return [Tried("column means", {"n_components": 0}, fills, error, perf_counter() - began, None)]
@@ -106,21 +109,21 @@ def try_means(bench: Bench) -> list[Tried]:
 
 def fit_means(bench: Bench) -> tuple[Array, Mixture]:
     """Column means of everything: fills, n x v, and the model."""
-    model = independent(bench.X, bench.observed)
+    model = independent_gaussian(bench.X, bench.observed)
     return np.where(bench.observed, bench.X, model.means[0]), model
 
 
 def try_mixtures(bench: Bench) -> list[Tried]:
     """Mixtures of Gaussians of all sizes that were worth trying, one Gaussian included."""
-    if not affordable(bench.observed):
+    if not max_components(bench.observed, EMConfig()):
         return []
     seen = bench.seen()
-    learners = [Learner(np.where(o, bench.X, 0), o, bench.workers, bench.record) for o in seen]
+    tables = [(np.where(o, bench.X, 0), o) for o in seen]
     tried: list[Tried] = []
     began = perf_counter()
-    growing = grow(learners, bench.error)
+    growing = grow_mixtures(tables, bench.error, EMConfig(), bench.workers, bench.record)
     while (levels := _next(growing, tried)) is not None:
-        fills = [level.X for level in levels]
+        fills = [level.filled for level in levels]
         K = len(levels[0].mixture)
         tried.append(
             Tried(
@@ -137,7 +140,7 @@ def try_mixtures(bench: Bench) -> list[Tried]:
     return tried
 
 
-def _next(growing: Iterator[list[Level]], tried: list[Tried]) -> list[Level] | None:
+def _next(growing: Iterator[list[EMFit]], tried: list[Tried]) -> list[EMFit] | None:
     """The next size of mixtures; none if there is none, or if it fails after others did not."""
     try:
         return next(growing, None)
@@ -150,10 +153,20 @@ def _next(growing: Iterator[list[Level]], tried: list[Tried]) -> list[Level] | N
 
 def fit_mixtures(bench: Bench, tried: Tried, most: int) -> list[tuple[Array, Mixture]]:
     """The mixtures of the folds once more with everything: fills, n x v, and models."""
-    learner = Learner(bench.X, bench.observed, bench.workers, bench.record)
-    levels: list[Level] = tried.state[: 1 if len(tried.state[0].mixture) == 1 else most]
-    again = [learner.settle(one.mixture, one.noise, REFIT_STEPS) for one in levels]
-    return [(level.X, level.mixture) for level in again]
+    levels: list[EMFit] = tried.state[: 1 if len(tried.state[0].mixture) == 1 else most]
+    again = [
+        fit_mixture(
+            one.mixture,
+            one.noise,
+            bench.X,
+            bench.observed,
+            workers=bench.workers,
+            monitor=bench.record,
+            max_iter=REFIT_STEPS,
+        )
+        for one in levels
+    ]
+    return [(level.filled, level.mixture) for level in again]
 
 
 def try_factors(bench: Bench) -> list[Tried]:
@@ -163,13 +176,12 @@ def try_factors(bench: Bench) -> list[Tried]:
         # The size of the constant must not tell of hidden entries either.
         constant = with_constant(bench.X, bench.observed & ~hidden)[0][:, -1:]
         none = np.zeros((len(hidden), 1), bool)
-        choice = choose(
+        choice = select_rank(
             np.hstack([bench.X, constant]),
             np.hstack([bench.observed, ~none]),
             np.hstack([hidden, none]),
-            None,
-            None,
-            bench.record,
+            monitor=bench.record,
+            config=ALSConfig(),
         )
         F = (choice.factors.U @ choice.factors.V)[:, :-1]
         fills.append(np.where(bench.observed & ~hidden, bench.X, F))
@@ -184,12 +196,4 @@ def try_factors(bench: Bench) -> list[Tried]:
 
 def fit_factors(bench: Bench, tried: Tried) -> tuple[Array, RowModel]:
     """Factors of the chosen rank for everything: fills, n x v, and the model."""
-    rank, ridge = tried.state.rank, tried.state.ridge
-    X1, seen, constant = with_constant(bench.X, bench.observed)
-    als = Alternation(bench.record, FINAL_STEPS, FINAL_TOL)
-    *_, (reached, factors) = als.grow(X1, seen, ridge, ranks_to(rank, X1.shape))
-    if reached < rank:  # out of time: what a fold has found is better than half the way
-        factors = tried.state.factors
-    rows = Subspace(factors.orthogonal(), ridge * spectral_norm(X1), constant)
-    fill = np.where(bench.observed, bench.X, (factors.U @ factors.V)[:, :-1])
-    return fill, rows
+    return fit_low_rank(bench.X, bench.observed, tried.state, bench.record, ALSConfig())

@@ -12,11 +12,11 @@ import numpy as np
 from hirank._typing import Array, BoolArray
 from hirank.core.bounds import Bounds
 from hirank.kernels import Kernel
-from hirank.models.fit_dictionary import LOOK_AFTER
+from hirank.models.fit_dictionary import RESTART_AFTER
 from hirank.optim.early_stopping import AS_GOOD, HOPELESS, PATIENCE
 from hirank.optim.lbfgs import LBFGS
 from hirank.optim.path import PathPoint, Setting, SolverConfig, Stage, minimize_path
-from hirank.optim.restarts import second_look
+from hirank.optim.restarts import restart_samples
 from hirank.selection.candidates import Bench, Tried
 
 
@@ -164,9 +164,9 @@ class Walker:
     def _looked(
         self, stage: int, step: Step, seen: BoolArray, recipe: Recipe
     ) -> tuple[Array, Array]:
-        if stage not in LOOK_AFTER or stage + 1 >= len(recipe.stages):
+        if stage not in RESTART_AFTER or stage + 1 >= len(recipe.stages):
             return step.X, step.D
-        return second_look(step.X, step.D, seen, step.setting, self.bench.workers, self.bounds)
+        return restart_samples(step.X, step.D, seen, step.setting, self.bench.workers, self.bounds)
 
     def walk(
         self,

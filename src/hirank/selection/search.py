@@ -11,7 +11,7 @@ from hirank.core.bounds import clip_missing
 from hirank.core.init import soft_impute
 from hirank.core.masking import make_folds
 from hirank.core.threads import Workers
-from hirank.models.em import NOISE, Learner, independent
+from hirank.models.em import EMConfig, fit_mixture, independent_gaussian
 from hirank.models.stacking import Blend, weigh
 from hirank.optim.trace import Monitor, Phase, PhaseStarted
 from hirank.selection.candidates import (
@@ -157,11 +157,17 @@ def _unjudged(bench: Bench, plan: Plan, failures: Sequence[Tried] = ()) -> Chose
 
     After failures its features have nothing to do with each other, so that it fills in means.
     """
-    mixture = independent(bench.X, bench.observed)
+    mixture, noise = independent_gaussian(bench.X, bench.observed), EMConfig().noise_levels[0]
     if not failures:
-        learner = Learner(bench.X, bench.observed, bench.workers, bench.record)
-        mixture = learner.settle(mixture, NOISE[0]).mixture
-    name, settings = "linear", {"n_components": 1, "noise": NOISE[0]}
+        mixture = fit_mixture(
+            mixture,
+            noise,
+            bench.X,
+            bench.observed,
+            workers=bench.workers,
+            monitor=bench.record,
+        ).mixture
+    name, settings = "linear", {"n_components": 1, "noise": noise}
     if failures:
         name, settings = "column means", {"n_components": 0}
     blend = Blend((mixture,), np.ones(1), (name,), plan.bounds)
