@@ -42,14 +42,14 @@ def test_standardized_rmse_does_not_depend_on_units(scale, shift):
     assert after == pytest.approx(before, rel=1e-6)
 
 
-def test_filling_in_the_mean_scores_about_one():
+def test_column_means_have_an_error_of_about_one():
     truth = np.random.default_rng(0).normal(size=(2000, 5)) * [1, 2, 3, 4, 5]
     observed = np.random.default_rng(1).random(truth.shape) >= 0.5
     mean = np.broadcast_to(truth.mean(axis=0), truth.shape)
     assert standardized_rmse(mean, truth, observed) == pytest.approx(1, abs=0.03)
 
 
-def test_entries_of_constant_features_are_left_out():
+def test_entries_of_constant_features_are_ignored():
     constant = np.full((50, 1), 0.1)  # its computed standard deviation is not quite 0
     truth, filled = np.hstack([TRUTH, constant]), np.hstack([FILLED, constant + 100])
     observed = np.hstack([OBSERVED, np.zeros((50, 1), bool)])
@@ -58,13 +58,13 @@ def test_entries_of_constant_features_are_left_out():
         standardized_rmse(filled, truth, observed | (truth != 0.1))
 
 
-def test_only_missing_entries_are_looked_at():
-    """A stream's first samples may never have been filled."""
-    wild = np.where(OBSERVED, np.nan, FILLED)
+def test_only_missing_entries_are_used():
+    """The first samples of a stream may never have been imputed."""
+    partial = np.where(OBSERVED, np.nan, FILLED)
     unknown = np.where(OBSERVED, np.nan, TRUTH)
     expected = missing_relative_error(FILLED, TRUTH, OBSERVED)
-    assert missing_relative_error(wild, unknown, OBSERVED) == expected
-    assert standardized_rmse(wild, TRUTH, OBSERVED) == standardized_rmse(FILLED, TRUTH, OBSERVED)
+    assert missing_relative_error(partial, unknown, OBSERVED) == expected
+    assert standardized_rmse(partial, TRUTH, OBSERVED) == standardized_rmse(FILLED, TRUTH, OBSERVED)
 
 
 @given(
@@ -98,30 +98,30 @@ def test_clustering_error_when_counts_and_types_differ(true, found, error):
     [
         (lambda: relative_error(TRUTH[:1], TRUTH), "same shape"),  # would broadcast
         (lambda: relative_error(TRUTH[0], TRUTH[0]), "same shape"),
-        (lambda: relative_error(FILLED * np.nan, TRUTH), "filled holds NaN"),
-        (lambda: relative_error(FILLED, TRUTH * np.inf), "truth holds NaN or infinite"),
+        (lambda: relative_error(FILLED * np.nan, TRUTH), "filled has NaN"),
+        (lambda: relative_error(FILLED, TRUTH * np.inf), "truth has NaN or infinite"),
         (lambda: relative_error(FILLED, 0 * TRUTH), "all zero"),
         (lambda: missing_relative_error(FILLED, TRUTH, OBSERVED[:, :1]), "observed must be"),
-        (lambda: missing_relative_error(FILLED, TRUTH, OBSERVED * 1.0), "True or False"),
-        (lambda: missing_relative_error(FILLED, TRUTH, OBSERVED | True), "Nothing was missing"),
+        (lambda: missing_relative_error(FILLED, TRUTH, OBSERVED * 1.0), "bool array"),
+        (lambda: missing_relative_error(FILLED, TRUTH, OBSERVED | True), "without missing entries"),
         (
             lambda: missing_relative_error(np.where(OBSERVED, FILLED, np.nan), TRUTH, OBSERVED),
-            "filled holds NaN",
+            "filled has NaN",
         ),
-        (lambda: missing_relative_error(FILLED, TRUTH * np.nan, OBSERVED), "truth holds NaN"),
-        (lambda: standardized_rmse(FILLED * np.nan, TRUTH, OBSERVED), "filled holds NaN"),
+        (lambda: missing_relative_error(FILLED, TRUTH * np.nan, OBSERVED), "truth has NaN"),
+        (lambda: standardized_rmse(FILLED * np.nan, TRUTH, OBSERVED), "filled has NaN"),
         (
             lambda: standardized_rmse(FILLED, np.where(OBSERVED, np.nan, TRUTH), OBSERVED),
-            "truth holds NaN",
+            "truth has NaN",
         ),
-        (lambda: standardized_rmse(FILLED, TRUTH, OBSERVED | True), "Nothing was missing"),
-        (lambda: clustering_error([1, 2], [1]), "2 true labels and 1 found"),
+        (lambda: standardized_rmse(FILLED, TRUTH, OBSERVED | True), "without missing entries"),
+        (lambda: clustering_error([1, 2], [1]), "got 2 and 1 labels"),
         (lambda: clustering_error([], []), "true must be a list of labels"),
         (lambda: clustering_error([1, 2], [[1, 2]]), "found must be a list of labels"),
-        (lambda: clustering_error([1, 2], [1.0, np.nan]), "found holds NaN"),
+        (lambda: clustering_error([1, 2], [1.0, np.nan]), "found has NaN"),
     ],
 )
-def test_wrong_arguments_are_refused(measure, message):
+def test_wrong_arguments_are_errors(measure, message):
     with pytest.raises(ValueError, match=message):
         measure()
 

@@ -1,4 +1,4 @@
-"""How good a completion or a clustering is, when the truth is known."""
+"""Errors of imputed tables and of clusterings whose truth is known."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["clustering_error", "missing_relative_error", "relative_error", "stan
 
 
 def relative_error(filled: ArrayLike, truth: ArrayLike) -> float:
-    """|filled - truth| / |truth| over all entries (Frobenius norms): the paper's error.
+    """Return |filled - truth| / |truth| over all entries (Frobenius norms), the paper's error.
 
     Entries that were observed count as well, so the error falls with the share of missing entries;
     see `missing_relative_error`.
@@ -39,14 +39,14 @@ def relative_error(filled: ArrayLike, truth: ArrayLike) -> float:
 
 
 def missing_relative_error(filled: ArrayLike, truth: ArrayLike, observed: ArrayLike) -> float:
-    """|filled - truth| / |truth| over the entries that were missing (Frobenius norms).
+    """Return |filled - truth| / |truth| over the missing entries (Frobenius norms).
 
     Parameters
     ----------
     filled, truth : n x m
-        Only the missing entries are looked at.
+        Only the missing entries are used.
     observed : bool, n x m
-        True = known. There must be a missing entry.
+        False = missing. There must be a missing entry.
 
     Returns
     -------
@@ -64,19 +64,19 @@ def missing_relative_error(filled: ArrayLike, truth: ArrayLike, observed: ArrayL
 
 
 def standardized_rmse(filled: ArrayLike, truth: ArrayLike, observed: ArrayLike) -> float:
-    """Root mean square error over the missing entries, each feature in its own unit.
+    """Return the root mean square error over the missing entries of standardized features.
 
-    The unit of a feature is its standard deviation in the truth, over all samples: filling in the
-    mean scores about 1. A constant feature (up to rounding) has no such unit: its entries are left
-    out. Leave out yourself features that should be 0 and hold rounding errors only; they can't be
-    told from features with a small unit.
+    The unit of a feature is its standard deviation in the truth, over all samples, so that column
+    means have an error of about 1. Entries of constant features (up to rounding) are ignored.
+    Features that should be 0 but have rounding errors cannot be distinguished from features with a
+    small unit: leave them out.
 
     Parameters
     ----------
     filled, truth : n x m
-        Of `filled` only the missing entries are looked at; the truth must be complete.
+        Of `filled` only the missing entries are used; the truth must be complete.
     observed : bool, n x m
-        True = known. There must be a missing entry in a feature that is not constant.
+        False = missing. There must be a missing entry in a feature that is not constant.
 
     Returns
     -------
@@ -100,8 +100,8 @@ def standardized_rmse(filled: ArrayLike, truth: ArrayLike, observed: ArrayLike) 
     missing = missing & varies
     if not missing.any():
         raise ValueError(
-            "All missing entries are in features that are constant in the truth: there is no "
-            "standard deviation to measure their errors with. See missing_relative_error."
+            "All missing entries are in features that are constant in the truth, so their standard "
+            "deviation is 0. Use missing_relative_error."
         )
     _check_finite("filled", given[missing])
     error = (given - wanted) / np.where(varies, unit, 1)
@@ -109,20 +109,20 @@ def standardized_rmse(filled: ArrayLike, truth: ArrayLike, observed: ArrayLike) 
 
 
 def clustering_error(true: ArrayLike, found: ArrayLike) -> float:
-    """Share of samples in a wrong cluster, when clusters are matched with classes at their best.
+    """Return the share of samples in a wrong cluster, under the best matching with classes.
 
-    Every cluster stands for at most one class and the other way round. If there are more clusters
-    than classes, all samples of the clusters left over are wrong.
+    Every cluster is matched with at most one class, and every class with at most one cluster; all
+    samples of the remaining clusters are wrong.
 
     Parameters
     ----------
     true, found : n labels
-        Numbers or strings. The names of the labels do not matter.
+        Numbers or strings, in any coding.
 
     Returns
     -------
     error : float
-        From 0 to below 1.
+        At least 0, below 1.
 
     Examples
     --------
@@ -134,54 +134,60 @@ def clustering_error(true: ArrayLike, found: ArrayLike) -> float:
     for name, labels in (("true", true), ("found", found)):
         if labels.ndim != 1 or not labels.size:
             raise ValueError(
-                f"{name} must be a list of labels, one a sample; got shape {labels.shape}."
+                f"{name} must be a list of labels, one per sample; got shape {labels.shape}."
             )
         if labels.dtype.kind == "f":
             _check_finite(name, labels)
     if len(true) != len(found):
-        raise ValueError(f"There are {len(true)} true labels and {len(found)} found ones.")
+        raise ValueError(
+            f"true and found must have equal length; got {len(true)} and {len(found)} labels."
+        )
     shared = contingency_matrix(true, found)
     right = int(shared[linear_sum_assignment(shared, maximize=True)].sum())
     return (len(true) - right) / len(true)
 
 
 def _relative(filled: Array, truth: Array) -> float:
+    """Return the relative error of finite values, whatever their size."""
     _check_finite("filled", filled)
     _check_finite("truth", truth)
     if not truth.any():
-        raise ValueError("The truth is all zero: an error relative to it is not defined.")
+        raise ValueError("truth must not be all zero: the error relative to it is not defined.")
     size = _power_of_two(np.abs(truth).max())
     filled, truth = filled / size, truth / size
     return float(np.linalg.norm(filled - truth) / np.linalg.norm(truth))
 
 
 def _power_of_two(size: Any) -> Array:
-    """Close to `size`: divided by it, squares neither overflow nor vanish, and no digit changes."""
+    """Return a power of two near `size`: dividing by it is exact, and squares do not overflow."""
     return np.exp2(np.floor(np.log2(np.where(size > 0, size, 1))))
 
 
 def _same_shape(filled: ArrayLike, truth: ArrayLike) -> tuple[Array, Array]:
+    """Return both tables as floats; raise ValueError if their shapes differ."""
     filled, truth = np.asarray(filled, dtype=np.float64), np.asarray(truth, dtype=np.float64)
     if filled.shape != truth.shape or filled.ndim != 2 or not filled.size:
         raise ValueError(
-            "filled and truth must be tables of the same shape, samples x features; got "
+            "filled and truth must be tables of the same shape, n_samples x n_features; got "
             f"{filled.shape} and {truth.shape}."
         )
     return filled, truth
 
 
 def _missing(observed: ArrayLike, truth: Array) -> BoolArray:
+    """Return which entries are missing; raise ValueError if none is."""
     observed = np.asarray(observed)
     if observed.dtype != bool or observed.shape != truth.shape:
         raise ValueError(
-            f"observed must be True or False for each entry, shape {truth.shape}; got "
+            f"observed must be a bool array of shape {truth.shape}; got "
             f"{observed.dtype} of shape {observed.shape}."
         )
     if observed.all():
-        raise ValueError("Nothing was missing: there is no error to measure.")
+        raise ValueError("observed is True everywhere: without missing entries there is no error.")
     return ~observed
 
 
 def _check_finite(name: str, values: Array) -> None:
+    """Raise ValueError if a value is NaN or infinite."""
     if not np.isfinite(values).all():
-        raise ValueError(f"{name} holds NaN or infinite values where the error is measured.")
+        raise ValueError(f"{name} has NaN or infinite values where the error is measured.")

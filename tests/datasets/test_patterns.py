@@ -85,7 +85,7 @@ def test_missing_per_sample_spares_no_feature():
 
 
 @given(n=st.integers(1, 80), m=st.integers(1, 4), rate=rates, gaps=st.integers(1, 20), seed=seeds)
-def test_gaps_have_the_number_length_and_rate_asked_for(n, m, rate, gaps, seed):
+def test_gaps_have_the_number_length_and_rate_requested(n, m, rate, gaps, seed):
     missing = round(rate * n)
     assume(missing == 0 or gaps <= min(missing, n - missing + 1))
     observed = missing_gaps((n, m), rate, gaps=gaps, random_state=seed)
@@ -122,7 +122,7 @@ def test_large_values_go_missing_more_often_the_stronger_the_more():
     assert z[lost].mean() < -0.5
 
 
-def test_holes_stay_holes_and_constant_features_go_missing_too():
+def test_missing_entries_stay_missing_and_constant_features_go_missing_too():
     X = table((400, 3), 0)
     X[:, 1] = 7  # at its mean: goes missing, but not as often as large values
     X[::2, 0] = np.nan
@@ -168,15 +168,21 @@ def test_seeds_and_generators():
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: uniform_missing((10, 3), 1.0), "rate must be a share"),
-        (lambda: uniform_missing((10, 3), -0.1), "rate must be a share"),
-        (lambda: uniform_missing((10, 3), float("nan")), "rate must be a share"),
-        (lambda: uniform_missing((10, 3), "30%"), "rate must be a share"),
+        (lambda: uniform_missing((10, 3), 1.0), "rate must be a number of at least 0 and below 1"),
+        (lambda: uniform_missing((10, 3), -0.1), "rate must be a number of at least 0 and below 1"),
+        (
+            lambda: uniform_missing((10, 3), float("nan")),
+            "rate must be a number of at least 0 and below 1",
+        ),
+        (
+            lambda: uniform_missing((10, 3), "30%"),
+            "rate must be a number of at least 0 and below 1",
+        ),
         (lambda: uniform_missing(np.ones((10, 3)), 0.1), r"X\.shape"),
-        (lambda: uniform_missing((10,), 0.1), r"\(samples, features\)"),
+        (lambda: uniform_missing((10,), 0.1), r"\(n_samples, n_features\)"),
         (lambda: uniform_missing((10, 0), 0.1), "number of features"),
-        (lambda: missing_per_sample((10, 3), 4), "count must be a whole number from 0 to 3"),
-        (lambda: missing_per_sample((10, 3), 0.5), "count"),
+        (lambda: missing_per_sample((10, 3), 4), "n_missing must be an integer from 0 to 3"),
+        (lambda: missing_per_sample((10, 3), 0.5), "n_missing"),
         (lambda: missing_gaps((100, 3), 0.3), "at most 30"),
         (lambda: missing_gaps((100, 3), 0.9, gaps=20), "at most 11"),
         (lambda: missing_gaps((100, 3), 0.9, gaps=0), "gaps"),
@@ -187,6 +193,6 @@ def test_seeds_and_generators():
         (lambda: missing_blocks((10, 3), 0.1, length=2, width=4), "width .* from 1 to 3"),
     ],
 )
-def test_wrong_arguments_are_refused(make, message):
+def test_wrong_arguments_are_errors(make, message):
     with pytest.raises(ValueError, match=message):
         make()

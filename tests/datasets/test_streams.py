@@ -67,7 +67,7 @@ def test_a_union_brings_samples_of_all_manifolds_in_mixed_order():
     assert np.linalg.matrix_rank(X) == 6
 
 
-def test_batches_cover_what_was_asked_for():
+def test_batches_cover_the_requested_samples():
     sizes = [len(batch) for batch in smooth_stream(4, random_state=0).batches(105, size=50)]
     assert sizes == [50, 50, 5]
 
@@ -89,6 +89,6 @@ def test_batches_cover_what_was_asked_for():
         (lambda: polynomial_stream().batches(10, size=0), "size"),
     ],
 )
-def test_wrong_arguments_are_refused(make, message):
+def test_wrong_arguments_are_errors(make, message):
     with pytest.raises(ValueError, match=message):
         make()

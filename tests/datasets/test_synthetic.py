@@ -13,7 +13,7 @@ rank = np.linalg.matrix_rank
 
 
 @pytest.mark.parametrize(("degree", "manifolds", "expected"), [(3, 1, 19), (3, 3, 30), (1, 10, 30)])
-def test_the_paper_s_tables_have_the_ranks_it_says(degree, manifolds, expected):
+def test_tables_have_the_ranks_of_the_paper(degree, manifolds, expected):
     for seed in range(5):
         X = polynomial_manifolds(100, degree=degree, manifolds=manifolds, random_state=seed)
         assert X.shape == (100 * manifolds, 30)
@@ -63,7 +63,7 @@ def test_draws_stay_what_they_were():
 
 @pytest.mark.parametrize("make", [polynomial_manifolds, smooth_manifolds])
 @pytest.mark.parametrize("shuffle", [False, True])
-def test_labels_tell_the_manifold(make, shuffle):
+def test_labels_are_the_manifolds(make, shuffle):
     X, labels = make(
         40, 12, latent=1, manifolds=3, shuffle=shuffle, return_labels=True, random_state=0
     )
@@ -83,7 +83,7 @@ def test_smooth_features_have_unit_variance_and_no_small_polynomial_rank():
 
 
 @pytest.mark.parametrize("frequency", [0.01, 1.0, 20.0])
-def test_frequency_says_how_curved(frequency):
+def test_frequency_sets_how_curved(frequency):
     """A plane through the samples explains all of them, some, or next to nothing."""
     X = smooth_manifolds(300, 10, latent=2, frequency=frequency, random_state=0)
     singular = np.linalg.svd(X - X.mean(axis=0), compute_uv=False) ** 2
@@ -109,7 +109,7 @@ def test_noise_is_relative_to_each_feature():
     np.testing.assert_array_equal(X, given_)
 
 
-def test_noise_keeps_holes_and_takes_a_scale():
+def test_noise_keeps_missing_values_and_takes_a_scale():
     X = np.array([[1.0, np.nan], [2.0, np.nan], [np.nan, np.nan], [4.0, np.nan]])
     noisy = add_noise(X, 0.1, random_state=0)
     np.testing.assert_array_equal(np.isnan(noisy), np.isnan(X))
@@ -131,22 +131,22 @@ def test_seeds_generators_and_none_are_taken(seed):
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: polynomial_manifolds(0), "n_samples must be a whole number of at least 1"),
+        (lambda: polynomial_manifolds(0), "n_samples must be an integer of at least 1"),
         (lambda: polynomial_manifolds(10.0), "n_samples"),
         (lambda: polynomial_manifolds(10, -1), "n_features"),
         (lambda: polynomial_manifolds(10, degree=0), "degree"),
         (lambda: polynomial_manifolds(10, latent=True), "latent"),
         (lambda: polynomial_manifolds(10, manifolds=0), "manifolds"),
-        (lambda: smooth_manifolds(10, frequency=0), "frequency must be a finite number above 0"),
+        (lambda: smooth_manifolds(10, frequency=0), "frequency must be a number above 0"),
         (lambda: smooth_manifolds(10, terms=0), "terms"),
         (lambda: smooth_manifolds(10, latent=0), "latent"),
         (lambda: twisted_cubic(-2), "n_samples"),
-        (lambda: add_noise([[1.0]], -1), "ratio must be a finite number of at least 0"),
+        (lambda: add_noise([[1.0]], -1), "ratio must be a number of at least 0"),
         (lambda: add_noise([1.0, 2.0], 0.1), "X must be a table"),
         (lambda: add_noise([[np.inf]], 0.1), "infinite"),
         (lambda: add_noise([[1.0, 2.0]], 0.1, scale=[1.0]), "scale must be 2"),
     ],
 )
-def test_wrong_arguments_are_refused(make, message):
+def test_wrong_arguments_are_errors(make, message):
     with pytest.raises(ValueError, match=message):
         make()

@@ -1,11 +1,11 @@
-"""Data to try hirank on, and ways to make entries go missing.
+"""Synthetic data, and patterns of missing values.
 
 - Tables: `polynomial_manifolds`, `smooth_manifolds` (one or unions), `twisted_cubic`; `add_noise`.
-- Streams without end, with and without changes: `polynomial_stream`, `smooth_stream`.
-- Missing patterns, which give `observed` (True = known): `uniform_missing`, `missing_per_sample`,
+- Endless streams, with and without change: `polynomial_stream`, `smooth_stream`.
+- Patterns, which return `observed` (False = missing): `uniform_missing`, `missing_per_sample`,
   `missing_gaps`, `value_dependent_missing`, `missing_blocks`.
 
-Rows are samples everywhere, and ``random_state`` is an int, a numpy Generator or None.
+Rows are samples, and ``random_state`` is an int, a NumPy Generator or None.
 """
 
 from hirank.datasets.patterns import (

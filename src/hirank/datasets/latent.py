@@ -1,4 +1,4 @@
-"""Features of latent variables. Every manifold here is x = z(s) P: z curved, P its own matrix."""
+"""Curved functions z(s) of latent variables s; a manifold is x = z(s) P with its own matrix P."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Monomials(NamedTuple):
 
     @property
     def powers(self) -> list[tuple[int, ...]]:
-        """Which latent variables each monomial multiplies."""
+        """The latent variables that each monomial multiplies."""
         return [
             powers
             for order in range(1, self.degree + 1)
@@ -27,6 +27,7 @@ class Monomials(NamedTuple):
 
     @property
     def size(self) -> int:
+        """The number of monomials."""
         return len(self.powers)
 
     def __call__(self, s: Array) -> Array:
@@ -37,7 +38,7 @@ class Waves(NamedTuple):
     """z(s) = sqrt(2 / terms) sin(s W + b): random waves, the same for all manifolds.
 
     With P ~ N(0, 1) a feature of z P has variance about 1 and covariance
-    exp(-frequency^2 |s - t|^2 / 2) between latent points s and t, as the terms become many.
+    exp(-frequency^2 |s - t|^2 / 2) between latent points s and t, in the limit of many terms.
     """
 
     W: Array  # latent x terms
@@ -45,16 +46,18 @@ class Waves(NamedTuple):
 
     @classmethod
     def draw(cls, latent: int, terms: int, frequency: float, rng: np.random.Generator) -> Waves:
-        """W ~ N(0, frequency^2), b ~ U(0, 2 pi)."""
+        """Draw W ~ N(0, frequency^2) and b ~ U(0, 2 pi)."""
         W = frequency * rng.standard_normal((latent, terms))
         return cls(W, 2 * np.pi * rng.random(terms))
 
     @property
     def latent(self) -> int:
+        """The number of latent variables."""
         return len(self.W)
 
     @property
     def size(self) -> int:
+        """The number of waves."""
         return len(self.b)
 
     def __call__(self, s: Array) -> Array:

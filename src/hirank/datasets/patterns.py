@@ -1,28 +1,29 @@
-"""Which entries go missing. Every function gives `observed`: bool, n x m, True = known.
+"""Patterns of missing values. Every function returns `observed`: bool, n x m, False = missing.
 
-To make holes in a table: ``np.where(observed, X, np.nan)``. Patterns combine: ``a & b`` is what
-both leave.
+``np.where(observed, X, np.nan)`` removes entries of a table, and ``a & b`` combines patterns.
 """
 
 from __future__ import annotations
+
+from numbers import Real
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.optimize import brentq
 from scipy.special import expit, logit
 
+from hirank._checks import check_counts, count, number
 from hirank._typing import Array, BoolArray
-from hirank.datasets.checks import check_count, check_number, check_rate, check_shape
-from hirank.datasets.tables import as_table, moments
+from hirank.datasets.tables import check_table, measure_columns
+from hirank.exceptions import ParameterError
 
-Observed = BoolArray
 Seed = int | np.random.Generator | None
 
 
 def uniform_missing(
     shape: tuple[int, int], rate: float, *, keep_one: bool = False, random_state: Seed = None
-) -> Observed:
-    """Every entry goes missing with the same probability.
+) -> BoolArray:
+    """Remove every entry with the same probability.
 
     Parameters
     ----------
@@ -30,9 +31,9 @@ def uniform_missing(
     rate : float
         Probability, 0 <= rate < 1: the share that goes missing is `rate` in expectation.
     keep_one : bool, default=False
-        Give every sample and every feature that lost all entries one of them back, chosen at
-        random. A little less than `rate` is then missing.
-    random_state : int, numpy Generator or None
+        Restore a random entry of every sample and every feature that lost all of them. A little
+        less than `rate` is then missing.
+    random_state : int, NumPy Generator or None
 
     Returns
     -------
@@ -45,24 +46,24 @@ def uniform_missing(
     >>> round(float(1 - observed.mean()), 2)
     0.3
     """
-    shape = check_shape(shape)
-    check_rate(rate)
+    shape = _check_shape(shape)
+    _check_rate(rate)
     rng = np.random.default_rng(random_state)
     observed = rng.random(shape) >= rate
-    return _given_back(observed, rng) if keep_one else observed
+    return _restore_one(observed, rng) if keep_one else observed
 
 
 def missing_per_sample(
-    shape: tuple[int, int], count: int, *, random_state: Seed = None
-) -> Observed:
-    """The same number of entries of every sample goes missing, chosen at random.
+    shape: tuple[int, int], n_missing: int, *, random_state: Seed = None
+) -> BoolArray:
+    """Remove the same number of random entries of every sample.
 
     Parameters
     ----------
     shape : (n, m)
-    count : int
-        Exactly so many of the m entries of each sample, 0 <= count <= m.
-    random_state : int, numpy Generator or None
+    n_missing : int
+        The number of missing entries of each sample, 0 <= n_missing <= m.
+    random_state : int, NumPy Generator or None
 
     Returns
     -------
@@ -74,20 +75,20 @@ def missing_per_sample(
     >>> missing_per_sample((4, 3), 1, random_state=0).sum(axis=1).tolist()
     [2, 2, 2, 2]
     """
-    n, m = check_shape(shape)
-    check_count("count", count, least=0, most=m)
+    n, m = _check_shape(shape)
+    count(0, m)("n_missing", n_missing)
     rng = np.random.default_rng(random_state)
-    return rng.permuted(np.tile(np.arange(m) >= count, (n, 1)), axis=1)
+    return rng.permuted(np.tile(np.arange(m) >= n_missing, (n, 1)), axis=1)
 
 
 def missing_gaps(
     shape: tuple[int, int], rate: float, *, gaps: int = 50, random_state: Seed = None
-) -> Observed:
-    """Sequences of consecutive samples go missing, in each feature on its own.
+) -> BoolArray:
+    """Remove sequences of consecutive samples, independently in each feature.
 
     The pattern of the paper's motion capture experiment: the missing entries of a feature are
-    split into `gaps` sequences of equal length (up to one), which lie anywhere with equal chance
-    but never touch. For the paper's 3392 samples and 50 gaps their length is about 68 * rate.
+    split into `gaps` sequences of equal length (up to one), at random places where they do not
+    touch. For the paper's 3392 samples and 50 gaps their length is about 68 * rate.
 
     Parameters
     ----------
@@ -98,7 +99,7 @@ def missing_gaps(
     gaps : int, default=50
         Sequences in each feature. At most round(rate * n), and one observed sample must be left
         between two sequences.
-    random_state : int, numpy Generator or None
+    random_state : int, NumPy Generator or None
 
     Returns
     -------
@@ -111,23 +112,24 @@ def missing_gaps(
     >>> "".join("x" if known else "." for known in observed[:, 0])
     'xxxxxx....x....xxxxx'
     """
-    n, m = check_shape(shape)
-    check_rate(rate)
-    check_count("gaps", gaps)
+    n, m = _check_shape(shape)
+    _check_rate(rate)
+    check_counts(gaps=gaps)
     missing = round(rate * n)
     known = n - missing
     if not missing:
         return np.ones((n, m), dtype=bool)
     if gaps > min(missing, known + 1):
-        raise ValueError(
-            f"{missing} of {n} samples can't be missing in gaps={gaps} sequences that do not "
-            f"touch: ask for at most {min(missing, known + 1)}."
+        raise ParameterError(
+            "gaps",
+            f"must be at most {min(missing, known + 1)}, so that {missing} of {n} samples are "
+            f"missing in sequences that do not touch; got {gaps}.",
         )
     rng = np.random.default_rng(random_state)
     observed = np.ones((n, m), dtype=bool)
     for feature in range(m):
         lengths = missing // gaps + (rng.permutation(gaps) < missing % gaps)
-        # A gap lies before, between or after the known samples: one in a place, none touch.
+        # A gap lies before, between or after the known samples, at most one in each place.
         places = np.sort(rng.choice(known + 1, gaps, replace=False))
         starts = places + np.cumsum(lengths) - lengths
         for start, length in zip(starts, lengths, strict=True):
@@ -142,8 +144,8 @@ def value_dependent_missing(
     strength: float = 2.0,
     keep_one: bool = False,
     random_state: Seed = None,
-) -> Observed:
-    """Large values go missing more often than small ones.
+) -> BoolArray:
+    """Remove large values more often than small ones.
 
     An entry whose value is v standard deviations above the mean of its feature goes missing with
     probability 1 / (1 + exp(-(strength * v + c))), c such that the rate is as asked.
@@ -151,17 +153,17 @@ def value_dependent_missing(
     Parameters
     ----------
     X : n x m
-        NaN is not observed, whatever the rate. For another dependence pass other numbers: -X to
-        lose small values, ``abs(X - X.mean(axis=0))`` to lose those far from the mean.
+        NaN is missing in any case. For another dependence pass other numbers: -X to remove small
+        values, ``abs(X - X.mean(axis=0))`` to remove those far from the mean.
     rate : float
         Probability over all entries of X that are not NaN, 0 <= rate < 1: the share of them that
         goes missing is `rate` in expectation.
     strength : float, default=2.0
-        0: the values do not matter; 10 and more: nearly a limit above which values are lost.
+        With 0 the values do not matter; from 10 on, nearly all values above a limit are removed.
     keep_one : bool, default=False
-        Give every sample and every feature that lost all entries one of them back, chosen at
-        random. A little less than `rate` is then missing.
-    random_state : int, numpy Generator or None
+        Restore a random entry of every sample and every feature that lost all of them. A little
+        less than `rate` is then missing.
+    random_state : int, NumPy Generator or None
 
     Returns
     -------
@@ -176,13 +178,13 @@ def value_dependent_missing(
     >>> bool(X[observed].mean() < 0 < X[~observed].mean())
     True
     """
-    X = as_table(X)
-    check_rate(rate)
-    check_number("strength", strength, least=0)
+    X = check_table(X)
+    _check_rate(rate)
+    number(least=0)("strength", strength)
     rng = np.random.default_rng(random_state)
     known = ~np.isnan(X)
     observed = known & (rng.random(X.shape) >= _probabilities(X, known, rate, strength))
-    return _given_back(observed, rng, known) if keep_one else observed
+    return _restore_one(observed, rng, known) if keep_one else observed
 
 
 def missing_blocks(
@@ -193,11 +195,11 @@ def missing_blocks(
     width: int,
     keep_one: bool = False,
     random_state: Seed = None,
-) -> Observed:
-    """Blocks go missing: some features together, over consecutive samples, as a logger fails.
+) -> BoolArray:
+    """Remove blocks: some features together, over consecutive samples, as if a logger failed.
 
-    Blocks are added at random until the rate is reached, the last one is cut short. They may
-    overlap and hang over the first and the last sample.
+    Blocks are added at random until the rate is reached; the last one is cut short. They may
+    overlap, and extend beyond the first and the last sample.
 
     Parameters
     ----------
@@ -211,9 +213,9 @@ def missing_blocks(
     width : int
         Features in a block, any of the m.
     keep_one : bool, default=False
-        Give every sample and every feature that lost all entries one of them back, chosen at
-        random. A little less than `rate` may then be missing.
-    random_state : int, numpy Generator or None
+        Restore a random entry of every sample and every feature that lost all of them. A little
+        less than `rate` may then be missing.
+    random_state : int, NumPy Generator or None
 
     Returns
     -------
@@ -229,31 +231,31 @@ def missing_blocks(
     xxxxxxxxx...
     x...xxxxx...
     """
-    n, m = check_shape(shape)
-    check_rate(rate)
-    check_count("length", length, most=n)
-    check_count("width", width, most=m)
+    n, m = _check_shape(shape)
+    _check_rate(rate)
+    count(most=n)("length", length)
+    count(most=m)("width", width)
     rng = np.random.default_rng(random_state)
     observed = np.ones((n, m), dtype=bool)
-    to_lose = round(rate * n * m)
-    while to_lose > 0:
-        # Starting before the first sample too makes all samples equally likely.
+    to_remove = round(rate * n * m)
+    while to_remove > 0:
+        # Blocks that start before the first sample make all samples equally likely.
         start = int(rng.integers(1 - length, n))
         begin, end = max(start, 0), min(start + length, n)
         features = rng.choice(m, width, replace=False)
-        lost = observed[begin:end, features].sum(axis=1).cumsum()
-        if lost[-1] > to_lose:
-            end = begin + int(np.searchsorted(lost, to_lose)) + 1
-        to_lose -= int(lost[end - begin - 1])
+        removed = observed[begin:end, features].sum(axis=1).cumsum()
+        if removed[-1] > to_remove:
+            end = begin + int(np.searchsorted(removed, to_remove)) + 1
+        to_remove -= int(removed[end - begin - 1])
         observed[begin:end, features] = False
-    return _given_back(observed, rng) if keep_one else observed
+    return _restore_one(observed, rng) if keep_one else observed
 
 
-def _probabilities(X: Array, known: Observed, rate: float, strength: float) -> Array:
-    """Probability of each entry to go missing; their mean over the known entries is `rate`."""
+def _probabilities(X: Array, known: BoolArray, rate: float, strength: float) -> Array:
+    """Return the probability that an entry is removed; the mean over known entries is `rate`."""
     if rate == 0 or not known.any():
         return np.zeros(X.shape)
-    mean, spread = moments(X)
+    mean, spread = measure_columns(X)
     v = strength * np.where(known, X - mean, 0) / np.where(spread > 0, spread, 1)
     given, center = v[known], logit(rate)
     offset = brentq(
@@ -265,10 +267,10 @@ def _probabilities(X: Array, known: Observed, rate: float, strength: float) -> A
     return expit(v + offset)
 
 
-def _given_back(
-    observed: Observed, rng: np.random.Generator, allowed: Observed | None = None
-) -> Observed:
-    """`observed` with one entry more in each empty row and column, where one is allowed."""
+def _restore_one(
+    observed: BoolArray, rng: np.random.Generator, allowed: BoolArray | None = None
+) -> BoolArray:
+    """Return `observed` with one entry more in each empty row and column, where allowed."""
     allowed = np.ones_like(observed) if allowed is None else allowed
     observed = observed.copy()
     for seen, free in ((observed, allowed), (observed.T, allowed.T)):
@@ -276,3 +278,20 @@ def _given_back(
         for row in empty:
             seen[row, rng.choice(np.flatnonzero(free[row]))] = True
     return observed
+
+
+def _check_rate(rate: float) -> None:
+    """Raise ParameterError unless 0 <= rate < 1."""
+    if not isinstance(rate, Real) or isinstance(rate, bool) or not 0 <= float(rate) < 1:
+        raise ParameterError("rate", f"must be a number of at least 0 and below 1; got {rate!r}.")
+
+
+def _check_shape(shape: tuple[int, int]) -> tuple[int, int]:
+    """Return numbers of samples and features; raise ParameterError if `shape` is not a pair."""
+    if not isinstance(shape, tuple) or len(shape) != 2:
+        raise ParameterError(
+            "shape", f"must be (n_samples, n_features), as X.shape; got {type(shape).__name__}."
+        )
+    count()("The number of samples in shape", shape[0])
+    count()("The number of features in shape", shape[1])
+    return int(shape[0]), int(shape[1])

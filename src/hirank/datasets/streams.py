@@ -1,11 +1,11 @@
-"""Endless streams of samples on manifolds: always the same, changing at once or little by little.
+"""Endless streams of samples on manifolds, without change or with an abrupt or gradual one.
 
-A stream that changes goes from one set of manifolds to another. Sample i takes a share of
-the second that grows from 0 to 1 between two moments, and with angle = share * pi / 2
+A stream that changes goes from one set of manifolds, P, to another, Q. The share of the second
+grows from 0 to 1 between two samples, and with angle = share * pi / 2
 
     x = z(s) (cos(angle) P + sin(angle) Q),
 
-so that the entries of the matrix stay N(0, 1) on the way.
+so that the entries of the matrix are N(0, 1) throughout.
 """
 
 from __future__ import annotations
@@ -15,34 +15,34 @@ from typing import Literal, overload
 
 import numpy as np
 
+from hirank._checks import check_counts, count, number
 from hirank._typing import Array
-from hirank.datasets.checks import check_count, check_number
 from hirank.datasets.latent import Features, Monomials, Waves
 from hirank.datasets.synthetic import Labels, Seed
+from hirank.exceptions import ParameterError
 
 Change = tuple[int, int]
 
 
 class ManifoldStream:
-    """Samples in order of arrival, as many as are asked for; nothing is stored.
+    """An endless stream of samples, made by `polynomial_stream` or `smooth_stream`.
 
-    Made by `polynomial_stream` and `smooth_stream`. The samples do not depend on the sizes of the
-    batches in which they are taken, up to rounding.
+    The samples do not depend on the sizes of the batches in which they are taken, up to rounding.
 
     Parameters
     ----------
     features : features of the latent variables
     n_features : int
     manifolds : int
-        A sample is from any of them with equal chance.
+        A sample is from any of them with equal probability.
     change : (int, int) or None
-        Samples at which a change begins and is complete. The same number twice: at once.
-    random_state : int, numpy Generator or None
+        Samples at which a change begins and is complete; for an abrupt change, twice the same.
+    random_state : int, NumPy Generator or None
 
     Attributes
     ----------
     n_taken : int
-        Samples given so far.
+        The number of samples taken so far.
 
     Examples
     --------
@@ -61,14 +61,13 @@ class ManifoldStream:
         change: Change | None,
         random_state: Seed,
     ) -> None:
-        check_count("n_features", n_features)
-        check_count("manifolds", manifolds)
+        check_counts(n_features=n_features, manifolds=manifolds)
         _check_change(change)
         self.n_taken = 0
         self._features, self._manifolds, self._change = features, manifolds, change
         self._rng = np.random.default_rng(random_state)
-        worlds = 1 if change is None else 2
-        self._P = self._rng.standard_normal((worlds, manifolds, features.size, n_features))
+        n_sets = 1 if change is None else 2
+        self._P = self._rng.standard_normal((n_sets, manifolds, features.size, n_features))
 
     @overload
     def take(self, n_samples: int, *, return_labels: Literal[False] = ...) -> Array: ...
@@ -77,15 +76,15 @@ class ManifoldStream:
     def take(self, n_samples: int, *, return_labels: Literal[True]) -> tuple[Array, Labels]: ...
 
     def take(self, n_samples: int, *, return_labels: bool = False) -> Array | tuple[Array, Labels]:
-        """The next samples, n_samples x n_features, and which manifold each is from."""
-        check_count("n_samples", n_samples)
+        """Return the next samples, n_samples x n_features, and on request their manifolds."""
+        check_counts(n_samples=n_samples)
         latent, union = self._features.latent, self._manifolds > 1
-        # One number more a sample chooses the manifold, so that batches of any size agree.
+        # One more number per sample selects the manifold, so that batches of any size agree.
         draws = self._rng.random((n_samples, latent + union))
         labels = np.zeros(n_samples, dtype=np.intp)
         if union:
-            chosen = (draws[:, latent] * self._manifolds).astype(np.intp)
-            labels = np.minimum(chosen, self._manifolds - 1)  # the product may round up
+            labels = (draws[:, latent] * self._manifolds).astype(np.intp)
+            labels = np.minimum(labels, self._manifolds - 1)  # the product may round up
         z = self._features(draws[:, :latent])
         X = np.empty((n_samples, self._P.shape[-1]))
         for label in range(self._manifolds):
@@ -95,13 +94,12 @@ class ManifoldStream:
         return (X, labels) if return_labels else X
 
     def batches(self, n_samples: int, size: int = 50) -> Iterator[Array]:
-        """The next `n_samples` samples in batches of `size` (the last may be smaller)."""
-        check_count("n_samples", n_samples)
-        check_count("size", size)
+        """Yield the next `n_samples` samples in batches of `size`; the last may be smaller."""
+        check_counts(n_samples=n_samples, size=size)
         return (self.take(min(size, n_samples - low)) for low in range(0, n_samples, size))
 
     def _image(self, z: Array, label: int, index: Labels) -> Array:
-        """Samples z P, with the P of the moment of each."""
+        """Return z P, with the matrix P at the time of each sample."""
         if self._change is None:
             return z @ self._P[0, label]
         begin, end = self._change
@@ -119,7 +117,7 @@ def polynomial_stream(
     change: Change | None = None,
     random_state: Seed = None,
 ) -> ManifoldStream:
-    """A stream of samples on polynomial manifolds, as of `polynomial_manifolds`.
+    """Return a stream of samples on polynomial manifolds, as of `polynomial_manifolds`.
 
     Parameters
     ----------
@@ -127,16 +125,16 @@ def polynomial_stream(
     latent, degree : int, default=3
         Number of latent variables and degree of the polynomials.
     manifolds : int, default=1
-        A sample is from any of them with equal chance.
+        A sample is from any of them with equal probability.
     change : (begin, end) or None, default=None
-        The manifolds turn into others from sample `begin` on, until sample `end`: (2000, 2000) is
-        an abrupt change, (1000, 3000) a gradual one. None: no change.
-    random_state : int, numpy Generator or None
+        The manifolds change into others from sample `begin` to sample `end`: (2000, 2000) is an
+        abrupt change, (1000, 3000) a gradual one.
+    random_state : int, NumPy Generator or None
 
     Returns
     -------
     stream : ManifoldStream
-        `stream.take(n)` gives the next n samples.
+        `stream.take(n)` returns the next n samples.
 
     Examples
     --------
@@ -145,8 +143,7 @@ def polynomial_stream(
     >>> sum(len(batch) for batch in stream.batches(1000, size=64))
     1000
     """
-    check_count("latent", latent)
-    check_count("degree", degree)
+    check_counts(latent=latent, degree=degree)
     return ManifoldStream(Monomials(latent, degree), n_features, manifolds, change, random_state)
 
 
@@ -160,7 +157,7 @@ def smooth_stream(
     change: Change | None = None,
     random_state: Seed = None,
 ) -> ManifoldStream:
-    """A stream of samples on smooth manifolds, as of `smooth_manifolds`.
+    """Return a stream of samples on smooth manifolds, as of `smooth_manifolds`.
 
     Parameters
     ----------
@@ -172,15 +169,15 @@ def smooth_stream(
     terms : int, default=100
         Number of waves in the sum.
     manifolds : int, default=1
-        A sample is from any of them with equal chance.
+        A sample is from any of them with equal probability.
     change : (begin, end) or None, default=None
         As in `polynomial_stream`.
-    random_state : int, numpy Generator or None
+    random_state : int, NumPy Generator or None
 
     Returns
     -------
     stream : ManifoldStream
-        `stream.take(n)` gives the next n samples.
+        `stream.take(n)` returns the next n samples.
 
     Examples
     --------
@@ -189,9 +186,8 @@ def smooth_stream(
     >>> X.shape, labels.shape
     ((3, 5), (3,))
     """
-    check_count("latent", latent)
-    check_count("terms", terms)
-    check_number("frequency", frequency, above=0)
+    check_counts(latent=latent, terms=terms)
+    number(above=0)("frequency", frequency)
     rng = np.random.default_rng(random_state)
     waves = Waves.draw(latent, terms, frequency, rng)
     return ManifoldStream(waves, n_features, manifolds, change, rng)
@@ -201,8 +197,8 @@ def _check_change(change: Change | None) -> None:
     if change is None:
         return
     if not isinstance(change, tuple) or len(change) != 2:
-        raise ValueError(
-            f"change must be (begin, end), two numbers of samples, or None; got {change!r}."
+        raise ParameterError(
+            "change", f"must be (begin, end), two numbers of samples, or None; got {change!r}."
         )
-    check_count("The beginning of change", change[0], least=0)
-    check_count("The end of change", change[1], least=int(change[0]))
+    count(0)("The beginning of change", change[0])
+    count(int(change[0]))("The end of change", change[1])

@@ -1,4 +1,4 @@
-"""Synthetic tables: curved images of a few latent variables, alone or in unions, and noise."""
+"""Synthetic tables: curved functions of a few latent variables, unions of them, and noise."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ from typing import Literal, overload
 import numpy as np
 from numpy.typing import ArrayLike
 
+from hirank._checks import check_counts, number
 from hirank._typing import Array, IntArray
-from hirank.datasets.checks import check_count, check_number
 from hirank.datasets.latent import Features, Monomials, Waves
-from hirank.datasets.tables import as_table, moments
+from hirank.datasets.tables import check_table, measure_columns
+from hirank.exceptions import ParameterError
 
 Labels = IntArray
 Seed = int | np.random.Generator | None
@@ -55,7 +56,7 @@ def polynomial_manifolds(
     return_labels: bool = False,
     random_state: Seed = None,
 ) -> Array | tuple[Array, Labels]:
-    """Samples x = P z(s): z holds the monomials of s ~ U(0, 1) of degree 1 to `degree`.
+    """Sample x = P z(s), where z are the monomials of s ~ U(0, 1) of degree 1 to `degree`.
 
     There is no constant monomial, as in the paper's experiments: the rank of the table is
     min(n, m, u (C(d + p, p) - 1)) for d latent variables, degree p and u manifolds.
@@ -70,10 +71,10 @@ def polynomial_manifolds(
     manifolds : int, default=1
         Each has a matrix P ~ N(0, 1) of its own.
     shuffle : bool, default=False
-        Mix the samples of the manifolds, as a stream would bring them.
+        Put the samples of all manifolds in random order.
     return_labels : bool, default=False
-        Also tell which manifold each sample is from.
-    random_state : int, numpy Generator or None
+        Return the manifold of each sample as well.
+    random_state : int, NumPy Generator or None
 
     Returns
     -------
@@ -94,10 +95,9 @@ def polynomial_manifolds(
     (300, 30) 30
     (1000, 30) 30
     """
-    check_count("latent", latent)
-    check_count("degree", degree)
+    check_counts(latent=latent, degree=degree)
     rng = np.random.default_rng(random_state)
-    X, labels = _sampled(Monomials(latent, degree), n_samples, n_features, manifolds, shuffle, rng)
+    X, labels = _sample(Monomials(latent, degree), n_samples, n_features, manifolds, shuffle, rng)
     return (X, labels) if return_labels else X
 
 
@@ -143,10 +143,10 @@ def smooth_manifolds(
     return_labels: bool = False,
     random_state: Seed = None,
 ) -> Array | tuple[Array, Labels]:
-    """Samples x = P z(s), z(s) = sqrt(2 / terms) sin(W s + b): smooth but no polynomial.
+    """Sample x = P z(s) with z(s) = sqrt(2 / terms) sin(W s + b), which is not polynomial.
 
     The latent variables are s ~ U(0, 1); W ~ N(0, frequency^2) and b ~ U(0, 2 pi) are the same for
-    all manifolds, P ~ N(0, 1) is their own. A feature is then close to a draw from a Gaussian
+    all manifolds, P ~ N(0, 1) differs. A feature is then close to a draw from a Gaussian
     process with an RBF kernel of width 1 / frequency and variance 1.
 
     Parameters
@@ -162,10 +162,10 @@ def smooth_manifolds(
         Number of waves in the sum.
     manifolds : int, default=1
     shuffle : bool, default=False
-        Mix the samples of the manifolds, as a stream would bring them.
+        Put the samples of all manifolds in random order.
     return_labels : bool, default=False
-        Also tell which manifold each sample is from.
-    random_state : int, numpy Generator or None
+        Return the manifold of each sample as well.
+    random_state : int, NumPy Generator or None
 
     Returns
     -------
@@ -180,24 +180,23 @@ def smooth_manifolds(
     >>> X.shape, labels[[0, -1]].tolist()
     ((100, 8), [0, 1])
     """
-    check_count("latent", latent)
-    check_count("terms", terms)
-    check_number("frequency", frequency, above=0)
+    check_counts(latent=latent, terms=terms)
+    number(above=0)("frequency", frequency)
     rng = np.random.default_rng(random_state)
     waves = Waves.draw(latent, terms, frequency, rng)
-    X, labels = _sampled(waves, n_samples, n_features, manifolds, shuffle, rng)
+    X, labels = _sample(waves, n_samples, n_features, manifolds, shuffle, rng)
     return (X, labels) if return_labels else X
 
 
 def twisted_cubic(n_samples: int = 100, *, random_state: Seed = None) -> Array:
-    """Samples (s, s^2, s^3) with s ~ U(-1, 1): a curve whose table has full rank 3.
+    """Sample (s, s^2, s^3) with s ~ U(-1, 1), a curve whose table has full rank 3.
 
     The first example of the paper's supplement, which removes one entry of each sample.
 
     Parameters
     ----------
     n_samples : int, default=100
-    random_state : int, numpy Generator or None
+    random_state : int, NumPy Generator or None
 
     Returns
     -------
@@ -212,7 +211,7 @@ def twisted_cubic(n_samples: int = 100, *, random_state: Seed = None) -> Array:
     ((100, 3), 3)
     >>> observed = missing_per_sample(X.shape, 1, random_state=0)
     """
-    check_count("n_samples", n_samples)
+    check_counts(n_samples=n_samples)
     s = np.random.default_rng(random_state).uniform(-1, 1, n_samples)
     return np.stack([s, s**2, s**3], axis=1)
 
@@ -220,7 +219,7 @@ def twisted_cubic(n_samples: int = 100, *, random_state: Seed = None) -> Array:
 def add_noise(
     X: ArrayLike, ratio: float, *, scale: ArrayLike | None = None, random_state: Seed = None
 ) -> Array:
-    """X plus Gaussian noise, of a standard deviation `ratio` times that of each feature.
+    """Add Gaussian noise whose standard deviation is `ratio` times that of each feature.
 
     Parameters
     ----------
@@ -229,9 +228,9 @@ def add_noise(
     ratio : float
         0.1 gives noise with a tenth of the standard deviation of the feature.
     scale : m numbers, optional
-        Standard deviations to use instead of those of X: for a stream those of some first samples,
-        so that the noise is the same in every batch.
-    random_state : int, numpy Generator or None
+        Standard deviations to use instead of those of X, such as those of the first samples of a
+        stream, so that the noise is the same in every batch.
+    random_state : int, NumPy Generator or None
 
     Returns
     -------
@@ -246,19 +245,19 @@ def add_noise(
     >>> round(float(noise[:, 0].std() / X[:, 0].std()), 2)
     0.1
     """
-    X = as_table(X)
-    check_number("ratio", ratio, least=0)
+    X = check_table(X)
+    number(least=0)("ratio", ratio)
     if scale is None:
-        _, spread = moments(X)
+        _, spread = measure_columns(X)
     else:
         spread = np.asarray(scale, dtype=np.float64)
         if spread.shape != X.shape[1:] or not (np.isfinite(spread) & (spread >= 0)).all():
-            raise ValueError(f"scale must be {X.shape[1]} standard deviations, one a feature.")
+            raise ParameterError("scale", f"must be {X.shape[1]} numbers of at least 0.")
     rng = np.random.default_rng(random_state)
     return X + ratio * spread * rng.standard_normal(X.shape)
 
 
-def _sampled(
+def _sample(
     features: Features,
     n_samples: int,
     n_features: int,
@@ -266,9 +265,8 @@ def _sampled(
     shuffle: bool,
     rng: np.random.Generator,
 ) -> tuple[Array, Labels]:
-    check_count("n_samples", n_samples)
-    check_count("n_features", n_features)
-    check_count("manifolds", manifolds)
+    """Return samples on each manifold, and the manifold of each."""
+    check_counts(n_samples=n_samples, n_features=n_features, manifolds=manifolds)
     parts = []
     for _ in range(manifolds):
         P = rng.standard_normal((n_features, features.size))

@@ -1,4 +1,4 @@
-"""Tables with holes (NaN): checked, and the mean and spread of their features."""
+"""Tables with missing values (NaN): their check, and the mean and spread of their columns."""
 
 from __future__ import annotations
 
@@ -6,20 +6,21 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from hirank._typing import Array
+from hirank.exceptions import InputError
 
 
-def as_table(X: ArrayLike) -> Array:
-    """X as n x m floats; raise if it is no table or holds infinite values. NaN is fine."""
+def check_table(X: ArrayLike) -> Array:
+    """Return X as n x m floats; raise InputError if it is not a table or has infinite values."""
     X = np.asarray(X, dtype=np.float64)
     if X.ndim != 2 or not X.size:
-        raise ValueError(f"X must be a table, samples x features; got shape {X.shape}.")
+        raise InputError(f"X must be a table, n_samples x n_features; got shape {X.shape}.")
     if np.isinf(X).any():
-        raise ValueError("X holds infinite values. Replace them, by NaN if they are unknown.")
+        raise InputError("X has infinite values. Replace them, by NaN if they are not known.")
     return X
 
 
-def moments(X: Array) -> tuple[Array, Array]:
-    """Mean and standard deviation of each feature over entries that are not NaN; 0 without any."""
+def measure_columns(X: Array) -> tuple[Array, Array]:
+    """Return mean and standard deviation of each column, ignoring NaN; 0 for an empty column."""
     known = ~np.isnan(X)
     count = np.maximum(known.sum(axis=0), 1)
     size = np.abs(np.where(known, X, 0)).max(axis=0)  # so that squares neither overflow nor vanish

@@ -1,0 +1,45 @@
+"""Rules for the values of parameters; every error states what is allowed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from numbers import Integral, Real
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from hirank.exceptions import ParameterError
+
+Rule: TypeAlias = Callable[[str, Any], None]
+"""Raises ParameterError if the value of the named parameter cannot be used."""
+
+
+def count(least: int = 1, most: int | None = None) -> Rule:
+    """Require an integer from `least` to `most`."""
+
+    def rule(name: str, value: Any) -> None:
+        fine = isinstance(value, Integral) and not isinstance(value, bool) and int(value) >= least
+        if not fine or (most is not None and value > most):
+            limit = f"of at least {least}" if most is None else f"from {least} to {most}"
+            raise ParameterError(name, f"must be an integer {limit}; got {value!r}.")
+
+    return rule
+
+
+def number(*, above: float | None = None, least: float | None = None) -> Rule:
+    """Require a finite number in range."""
+
+    def rule(name: str, value: Any) -> None:
+        fine = isinstance(value, Real) and not isinstance(value, bool) and np.isfinite(float(value))
+        if fine and (above is None or value > above) and (least is None or value >= least):
+            return
+        limit = f" above {above:g}" if above is not None else f" of at least {least:g}"
+        raise ParameterError(name, f"must be a number{limit}; got {value!r}.")
+
+    return rule
+
+
+def check_counts(**values: Any) -> None:
+    """Raise ParameterError unless all values are positive integers."""
+    for name, value in values.items():
+        count()(name, value)
