@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from hirank.report.words import number
+from hirank._text import number
 from reproduction.judges import KINDS, WHOLE, Case, Claim, where
 from reproduction.summary import Row, Summary, at_last, pick, summarize
 

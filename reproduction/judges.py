@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from hirank.report.words import number, percent
+from hirank._text import number, percent
 from reproduction.summary import Group, Summary, late_exponent
 
 Claim = Mapping[str, Any]

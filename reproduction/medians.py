@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from hirank.report.words import number
+from hirank._text import number
 from reproduction.judges import WHOLE, noun
 from reproduction.pictures.lines import ALONG
 from reproduction.summary import Group, Row, Spread, Summary, at_last, pick, summarize

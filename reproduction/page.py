@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from hirank.report.words import count, duration
+from hirank._text import duration, plural
 from reproduction.claims import Verdict, check_expected, judge
 from reproduction.medians import cell, line, tables
 from reproduction.summary import Row, failures, run_of
@@ -78,7 +78,7 @@ def _claims(ran: Sequence[Study], verdicts: dict[str, list[Verdict]]) -> Iterato
             continue
         holds = [verdict.holds for *_, verdict in told]
         counts = [f"{holds.count(word)} {word}" for word in ("yes", "partly", "no", "not run")]
-        yield f"\n## {title}\n\n{count(len(told), 'claim')}: {', '.join(counts)}.\n\n"
+        yield f"\n## {title}\n\n{plural(len(told), 'claim')}: {', '.join(counts)}.\n\n"
         yield "| claim | about | our numbers | holds | see |\n|---|---|---|---|---|\n"
         for experiment, claim, verdict in told:
             about = claim.get("paper", experiment.shows)
@@ -111,7 +111,7 @@ def _how(experiment: Any, rows: Sequence[Row]) -> str:
     when = days[0] if len(days) == 1 else f"{days[0]} to {days[-1]}"
     parts = [
         f"Methods: {'; '.join(names)}.",
-        f"{count(len({row['seed'] for row in rows}), 'seed')}; {count(len(ran), 'run')}, "
+        f"{plural(len({row['seed'] for row in rows}), 'seed')}; {plural(len(ran), 'run')}, "
         f"{spent} of CPU time.",
         f"{'; '.join(machines)}; {when}.",
         f"Again: `python -m reproduction {experiment.name}{quick}`.",
@@ -134,7 +134,7 @@ def _machine(row: Row) -> str:
     return (
         f"hirank {row['version']}, Python {row['python']}, NumPy {row['numpy']}, SciPy "
         f"{row['scipy']} on {row['processor'] or 'an unknown processor'} "
-        f"({count(row['cores'], 'core')})"
+        f"({plural(row['cores'], 'core')})"
     )
 
 

@@ -28,6 +28,7 @@ def fitted():
 CALLS = {
     "missingness": lambda model, X, **ax: plot.missingness(X, **ax),
     "convergence": lambda model, X, **ax: plot.convergence(model, **ax),
+    "candidates": lambda model, X, **ax: plot.candidates(model, **ax),
     "held_out": lambda model, X, **ax: plot.held_out(model, **ax),
     "held_out of a column": lambda model, X, **ax: plot.held_out(model, feature="b", **ax),
     "intervals": lambda model, X, **ax: plot.intervals(model, X, feature="b", **ax),
@@ -75,11 +76,11 @@ def test_large_tables_are_drawn_in_blocks():
     X = np.ones((5000, 3))
     X[:2500, 1] = np.nan
     shown = plot.missingness(X).images[0].get_array()
-    assert shown.shape == (1000, 3)
+    assert shown.shape == (500, 3)
     assert shown.mean() == pytest.approx(1 / 6)
 
 
-def test_held_out_shows_the_hidden_entries(fitted):
+def test_held_out_entries_are_drawn(fitted):
     model, _ = fitted
     mine = model.held_out_["feature"] == 2
     line = plot.held_out(model, feature=2).lines[0]
@@ -88,7 +89,33 @@ def test_held_out_shows_the_hidden_entries(fitted):
     assert len(plot.held_out(model).lines[0].get_xdata()) == len(mine)
 
 
-def test_intervals_hold_the_fills_of_missing_entries(fitted):
+def test_of_many_held_out_entries_some_are_drawn(fitted):
+    model, _ = fitted
+    ax = plot.held_out(model, max_points=10)
+    assert len(ax.lines[0].get_xdata()) == 10
+    assert ax.get_title() == f"{len(model.held_out_['row'])} held-out entries, 10 shown"
+
+
+def test_selected_models_are_filled(fitted):
+    model, _ = fitted
+    results = model.search_results_
+    lines = [line for line in plot.candidates(model).lines if len(line.get_xdata())]
+    filled = [line for line in lines if line.get_fillstyle() == "full"]
+    drawn = np.concatenate([line.get_ydata() for line in lines if line not in filled])
+    selected = np.concatenate([line.get_ydata() for line in filled])
+    np.testing.assert_array_equal(np.sort(drawn), np.sort(results["error"]))
+    np.testing.assert_array_equal(
+        np.sort(selected), np.sort(results["error"][results["weight"] > 0])
+    )
+
+
+@pytest.mark.parametrize("name", ["$x$", "$\\frac{", "a_name_" * 30, "two\nlines", "<b>"])
+def test_any_name_of_a_column_can_be_drawn(name, tmp_path):
+    ax = plot.missingness(np.array([[1.0, np.nan]]), names=[name, "other"])
+    ax.figure.savefig(tmp_path / "picture.svg")
+
+
+def test_intervals_are_those_of_missing_entries(fitted):
     model, X = fitted
     ax = plot.intervals(model, X, feature="b")
     lower, upper = (end[:, 1] for end in model.interval(X))
@@ -111,32 +138,34 @@ def test_columns_without_values_do_not_shift_the_others(fitted):
     ax = plot.intervals(model, X, feature=2)
     observed = ax.lines[0].get_ydata()
     np.testing.assert_array_equal(observed, X[~np.isnan(X[:, 2]), 2])
-    with pytest.raises(ValueError, match="no observed entry in fit"):
+    with pytest.raises(ValueError, match="no observed values in fit"):
         plot.intervals(model, X, feature=0)
 
 
-def test_one_dictionary_has_a_trace_but_hides_nothing():
+def test_one_dictionary_has_a_trace_but_holds_out_nothing():
     X = np.random.default_rng(0).normal(size=(30, 4))
     X[::3, 1] = np.nan
     model = KFMC(4, kernel="rbf", bandwidth="path", mix=False, max_iter=5, random_state=0).fit(X)
     ax = plot.convergence(model)
     assert len(ax.lines) == len(set(model.trace_["stage"]))
     assert ax.get_yscale() == "log"
-    with pytest.raises(ValueError, match="hidden no entries"):
+    with pytest.raises(ValueError, match="held out no entries"):
         plot.held_out(model)
+    with pytest.raises(ValueError, match="compared no models"):
+        plot.candidates(model)
 
 
 def test_wrong_features_are_named(fitted):
     model, X = fitted
-    with pytest.raises(ValueError, match="no feature 'z'; there are: a, b, c, d"):
+    with pytest.raises(ValueError, match="feature must be one of a, b, c, d; got 'z'"):
         plot.held_out(model, feature="z")
     with pytest.raises(ValueError, match="from 0 to 3"):
         plot.intervals(model, X, feature=4)
-    with pytest.raises(ValueError, match="2 names for 4 columns"):
+    with pytest.raises(ValueError, match="one entry per column, 4; got 2"):
         plot.missingness(X, names=["a", "b"])
 
 
-def test_without_matplotlib_the_error_says_what_to_install():
+def test_without_matplotlib_the_error_names_what_to_install():
     code = (
         "import sys\nsys.modules['matplotlib'] = None\n"
         "import hirank.plot\n"

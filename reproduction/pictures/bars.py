@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from hirank.report.words import number
+from hirank._text import number
 from reproduction.pictures import style
 from reproduction.pictures.lines import found_in
 from reproduction.summary import Row, Summary, failures, pick

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from hirank._text import plural
 from hirank._typing import Array
-from hirank.report.words import count
 from reproduction.pictures import style
 from reproduction.summary import Row, failures
 
@@ -119,7 +119,7 @@ def _inside(points: Array) -> Any:
 
 def _outside(points: Array) -> str:
     outside = int(np.sum(~_inside(points)))
-    return f" ({count(outside, 'point')} outside)" if outside else ""
+    return f" ({plural(outside, 'point')} outside)" if outside else ""
 
 
 def _panel(ax: Any, truth: Array, filled: Array, handles: dict[str, Any]) -> None:

@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from hirank.report.words import number
+from hirank._text import number
 from reproduction.pictures import style
 from reproduction.pictures.lines import ALONG, curves_of, draw_line, found_in
 from reproduction.summary import Row, Summary, failures, pick

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from hirank.report.words import number
+from hirank._text import number
 from reproduction.summary import Failed, Row
 
 WIDTH = 9.6

@@ -1,46 +1,58 @@
-"""Pictures of tables, fits and fills; needs matplotlib.
+"""Pictures of tables, fits and imputed values; requires matplotlib.
 
-Every function draws into the Axes that it is given, or into those of a new figure, and returns
-them. A new figure belongs to nobody else: pyplot does not know it, so that nothing has to be closed
-and no other figure changes. In a notebook it shows as the ``figure`` of the Axes.
+Every function draws into the given Axes, or into those of a new figure, and returns them. A new
+figure is not registered with pyplot: nothing has to be closed, and no other figure changes. In a
+notebook it is shown as the ``figure`` of the Axes. The report contains the same pictures.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
+from itertools import cycle
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted
 
-from hirank.estimators.plot_data import all_columns, bend_of, column_names, missing_rates, stages_of
+from hirank._text import number, plural
+from hirank._typing import Array
+from hirank.estimators.base import Imputer
+from hirank.estimators.kfmc import KFMC
+from hirank.estimators.plot_data import (
+    column_names,
+    evenly_spaced,
+    linear_threshold,
+    missing_rates,
+    restore_columns,
+    split_stages,
+)
 from hirank.estimators.validation import is_missing
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["convergence", "held_out", "intervals", "missingness"]
+__all__ = ["candidates", "convergence", "held_out", "intervals", "missingness"]
 
-OWN, OTHER, GRAY = "#0072B2", "#D55E00", "#6B6B6B"
-"""Blue and vermilion of Okabe and Ito, which color-blind people tell apart."""
-MOST_BLOCKS = (1000, 500)
-NAMED = 40
-"""Columns up to which their names are written."""
-MOST_ROWS = 200
-"""Rows up to which intervals stand apart from each other."""
+# Blue and vermilion of Okabe and Ito, which color-blind people can distinguish; grays for the rest.
+BLUE, VERMILION, GRAY, GRID, GROUND = "#0072b2", "#d55e00", "#6b6b6b", "#d3d9e0", "#f4f6f8"
+MARKERS = "+s^Dovp*X"
+MAX_BLOCKS = (500, 250)  # rows x columns; more cannot be seen on a page
+MAX_NAMES = 24  # columns up to which their names are written
+MAX_LETTERS = 18  # of a name in a picture
 
 
-def missingness(X: Any, *, names: Sequence[object] | None = None, ax: Any = None) -> Axes:
-    """Draw which entries of a table are missing: dark ones are.
+def missingness(X: Any, *, names: Iterable[object] | None = None, ax: Axes | None = None) -> Axes:
+    """Draw which entries of a table are missing: the dark ones.
 
     Parameters
     ----------
     X : array-like, n_samples x n_features
-        Missing entries are NaN. Of large tables blocks of entries are drawn, shaded by the share
+        Missing entries are NaN. Large tables are drawn in blocks of entries, shaded by the share
         that is missing.
     names : list of str, optional
-        Of the columns; by default those of X, else their numbers.
+        Names of the columns; by default those of X, else their numbers.
     ax : matplotlib Axes, optional
 
     Returns
@@ -56,35 +68,38 @@ def missingness(X: Any, *, names: Sequence[object] | None = None, ax: Any = None
     '25 % missing'
     """
     ax = _axes(ax)
-    given = getattr(X, "columns", None) if names is None else names
-    table = check_array(X, dtype=np.float64, ensure_all_finite="allow-nan")
-    n, m = table.shape
-    labels = column_names(given, None, m)
-    observed = ~np.isnan(table)
-    # The same blue as of fills, from white; edges are those of the entries, n x m.
-    colors = _colormap()
+    names = getattr(X, "columns", None) if names is None else names
+    observed = ~np.isnan(check_array(X, dtype=np.float64, ensure_all_finite="allow-nan"))
+    n, m = observed.shape
+    labels = [_shorten(name) for name in column_names(m, names)]
+    from matplotlib.colors import LinearSegmentedColormap
+
+    # From transparent to blue, so that the picture suits light and dark pages.
+    colors = LinearSegmentedColormap.from_list("missing", [BLUE + "00", BLUE])
+    ax.set_facecolor(GROUND)
     ax.imshow(
-        missing_rates(observed, *MOST_BLOCKS),
+        missing_rates(observed, *MAX_BLOCKS),
         cmap=colors,
         vmin=0,
         vmax=1,
         aspect="auto",
-        interpolation="nearest",
+        interpolation="none",
         extent=(-0.5, m - 0.5, n - 0.5, -0.5),
     )
-    if m <= NAMED:
-        ax.set_xticks(range(m), labels, rotation=60, ha="right")
-    ax.set_xlabel("column")
-    ax.set_ylabel("row")
-    ax.set_title(f"{100 * (1 - observed.mean()):.3g} % missing")
+    if m <= MAX_NAMES:
+        ax.set_xticks(range(m), labels, rotation=60, ha="right", rotation_mode="anchor")
+        for label in ax.get_xticklabels():
+            label.set_parse_math(False)
+    _label(ax, "column", "row", f"{number(100 * (1 - observed.mean()))} % missing")
+    ax.grid(visible=False)
     return ax
 
 
-def convergence(model: Any, *, ax: Any = None) -> Axes:
-    """Draw the objective of a fit over time, a line for each stage.
+def convergence(model: Imputer, *, ax: Axes | None = None) -> Axes:
+    """Draw the objective of a fit over time, with one line for each stage.
 
-    Different stages minimize different things, so that only the course of each line counts, not its
-    height.
+    Different stages minimize different objectives: only the course of a line is meaningful, not its
+    height relative to others.
 
     Parameters
     ----------
@@ -107,33 +122,83 @@ def convergence(model: Any, *, ax: Any = None) -> Axes:
     'objective'
     """
     check_is_fitted(model)
-    ax = _axes(ax)
-    stages = stages_of(model.trace_)
+    ax, stages = _axes(ax), split_stages(model.trace_)
     for stage in stages:
-        marker = "." if len(stage) == 1 else ""
-        ax.plot(stage["seconds"], stage["objective"], color=OWN, linewidth=1, marker=marker)
+        style = "." if len(stage) == 1 else "-"
+        ax.plot(stage["seconds"], stage["objective"], style, color=BLUE, linewidth=1, markersize=2)
     values = np.concatenate([stage["objective"] for stage in stages]) if stages else np.zeros(0)
-    if bend := bend_of(values):
-        ax.set_yscale("symlog", linthresh=bend)
+    if threshold := linear_threshold(values):
+        ax.set_yscale("symlog", linthresh=threshold)
+        ax.yaxis.set_major_formatter("{x:g}")
     else:
-        ax.set_yscale("log")
-    ax.set_xlabel("seconds")
-    ax.set_ylabel("objective")
-    steps = int(model.trace_["step"][-1]) if len(model.trace_) else 0
-    ax.set_title(f"{steps} steps, {len(stages)} stages")
+        _use_log_scale(ax, "y")
+    steps = int(model.trace_["step"].max(initial=0))
+    _label(ax, "seconds", "objective", f"{plural(steps, 'step')}, {plural(len(stages), 'stage')}")
     return ax
 
 
-def held_out(model: Any, *, feature: int | str | None = None, ax: Any = None) -> Axes:
-    """Draw what was filled in for hidden entries against what they really were.
+def candidates(model: KFMC, *, ax: Axes | None = None) -> Axes:
+    """Draw the error of each model that was compared against the seconds that it took.
 
     Parameters
     ----------
     model : KFMC
-        Fitted to a table, of which it has hidden entries.
+        A fitted model with ``search_results_``. Selected models are filled.
+    ax : matplotlib Axes, optional
+
+    Returns
+    -------
+    ax : matplotlib Axes
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from hirank import KFMC
+    >>> from hirank.plot import candidates
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(40, 1)) * [1, 2, 3] + rng.normal(size=(40, 3)) / 4
+    >>> X[::4, 1] = np.nan
+    >>> candidates(KFMC(max_iter=20, random_state=0).fit(X)).get_ylabel()
+    'error at held-out entries'
+    """
+    check_is_fitted(model)
+    results = model.search_results_
+    if not np.isfinite(results["error"]).any():
+        raise ValueError("This fit compared no models. Fit a larger table, or set no parameters.")
+    ax = _axes(ax)
+    seconds = np.maximum(results["seconds"], 1e-3)  # 0 has no place on a logarithmic axis
+    for family, marker in zip(dict.fromkeys(results["candidate"].tolist()), cycle(MARKERS)):
+        mine = results["candidate"] == family
+        error = results["error"]
+        ax.plot(seconds[mine], error[mine], marker, color=BLUE, fillstyle="none", label=family)
+        mine &= results["weight"] > 0
+        ax.plot(seconds[mine], error[mine], marker, color=VERMILION)
+    ax.plot([], [], "o", color=VERMILION, label="filled: selected")
+    _use_log_scale(ax, "x")
+    ax.set_ylim(0, 1.08 * np.nanmax(results["error"]))
+    ax.legend(loc="upper center", bbox_to_anchor=(0.5, -0.16), ncols=3, frameon=False)
+    _label(ax, "seconds", "error at held-out entries", plural(len(seconds), "model") + " compared")
+    return ax
+
+
+def held_out(
+    model: KFMC,
+    *,
+    feature: int | str | None = None,
+    max_points: int = 2000,
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw the imputed against the true values of held-out entries.
+
+    Parameters
+    ----------
+    model : KFMC
+        A fitted model that has held out entries.
     feature : int or str, optional
-        The number or name of a column. By default all together, each in standard deviations from
-        its mean (those of its hidden entries).
+        The number or name of a column. By default all columns are drawn, each in standard
+        deviations from its mean (both of its held-out entries).
+    max_points : int, default=2000
+        Of more entries, as many are drawn, evenly spaced.
     ax : matplotlib Axes, optional
 
     Returns
@@ -156,32 +221,34 @@ def held_out(model: Any, *, feature: int | str | None = None, ax: Any = None) ->
     entries = model.held_out_
     if not entries:
         raise ValueError(
-            "This fit has hidden no entries: the table was too small, or all settings were given. "
+            "This fit held out no entries: the table is too small, or all parameters were set. "
             "Leave n_components='auto' or mix=True."
         )
     if feature is None:
-        truth, fill = _standardized(entries)
-        what = "true value (standard deviations)"
+        points, label = _standardize(entries), "true value (standard deviations)"
     else:
-        j = _number_of(model, feature)
-        mine = entries["feature"] == j
+        mine = entries["feature"] == _find_column(model, feature)
         if not mine.any():
-            raise ValueError(f"No entry of feature {feature!r} was hidden: choose another one.")
-        truth, fill = entries["truth"][mine], entries["fill"][mine]
-        what = f"true value of {feature}"
+            raise ValueError(f"No entry of feature {feature!r} was held out. Select another one.")
+        points = np.array([entries["truth"][mine], entries["fill"][mine]])
+        label = f"true value of {_shorten(feature)}"
+    shown = points[:, evenly_spaced(points.shape[1], max_points)]
     ax = _axes(ax)
-    ax.plot(truth, fill, ".", color=OWN, alpha=0.4, markeredgewidth=0)
-    ax.axline((truth[0], truth[0]), slope=1, color=GRAY, linestyle="--", linewidth=1)
-    ax.set_xlabel(what)
-    ax.set_ylabel("filled in")
-    ax.set_title(f"{len(truth)} hidden entries")
+    alpha = 0.7 if shown.shape[1] <= 200 else 0.4
+    ax.plot(*shown, ".", color=BLUE, alpha=alpha, markeredgewidth=0, markersize=7)
+    low, high = shown.min(initial=np.inf), shown.max(initial=-np.inf)
+    if low <= high:
+        ax.plot([low, high], [low, high], color=GRAY, linestyle="--", linewidth=1)
+    title = plural(points.shape[1], "held-out entry", "held-out entries")
+    some = f", {shown.shape[1]:,} shown" if shown.shape[1] < points.shape[1] else ""
+    _label(ax, label, "imputed value", title + some)
     return ax
 
 
 def intervals(
-    model: Any, X: Any, *, feature: int | str, coverage: float = 0.9, ax: Any = None
+    model: KFMC, X: Any, *, feature: int | str, coverage: float = 0.9, ax: Axes | None = None
 ) -> Axes:
-    """Draw a column: observed values, fills, and intervals around the fills.
+    """Draw a column: observed values, imputed values, and the intervals around them.
 
     Parameters
     ----------
@@ -190,7 +257,7 @@ def intervals(
     feature : int or str
         The number or name of the column.
     coverage : float, default=0.9
-        Probability that the truth lies in an interval.
+        Probability that an interval contains the true value.
     ax : matplotlib Axes, optional
 
     Returns
@@ -210,78 +277,94 @@ def intervals(
     'row'
     """
     check_is_fitted(model)
-    j = _number_of(model, feature)
-    if not model.has_values_[j]:
-        raise ValueError(f"Feature {feature!r} had no observed entry in fit: there are no fills.")
-    lower, upper = (all_columns(e, model.has_values_)[:, j] for e in model.interval(X, coverage))
-    table = check_array(X, dtype=np.float64, ensure_all_finite="allow-nan")[:, [j]]
-    missing = is_missing(table, model.missing_values)[:, 0]
+    j, has_values = _find_column(model, feature), model.has_values_
+    if not has_values[j]:
+        raise ValueError(f"Feature {feature!r} had no observed values in fit and is not imputed.")
+    lower, upper = (restore_columns(end, has_values)[:, j] for end in model.interval(X, coverage))
+    k = len(has_values) if model.keep_empty_features else has_values.sum()
+    filled = restore_columns(np.asarray(model.transform(X))[:, :k], has_values)[:, j]
+    table = check_array(X, dtype=np.float64, ensure_all_finite="allow-nan")
+    missing = is_missing(table, model.missing_values)[:, j]
+    seen, rows = np.flatnonzero(~missing), np.flatnonzero(missing & np.isfinite(lower))
     ax = _axes(ax)
-    rows, blank = np.arange(len(table)), np.flatnonzero(missing & np.isfinite(lower))
-    ax.plot(rows[~missing], table[~missing, 0], ".", color=GRAY, markersize=4, label="observed")
-    # Bounds cut intervals on one side: a fill need not be in the middle of its own.
-    fill = all_columns(_kept(model, X), model.has_values_)[blank, j]
-    ends = np.maximum([fill - lower[blank], upper[blank] - fill], 0)
+    ax.plot(seen, table[seen, j], ".", color=GRAY, markersize=4, label="observed")
+    # Bounds cut intervals on one side: an imputed value need not be in the middle of its own.
+    ends = np.maximum([filled[rows] - lower[rows], upper[rows] - filled[rows]], 0)
+    strength = 1 if len(rows) <= 200 else 0.5
     ax.errorbar(
-        rows[blank],
-        fill,
+        rows,
+        filled[rows],
         yerr=ends,
         fmt="D",
-        color=OTHER,
+        color=VERMILION,
         markersize=3,
-        elinewidth=1 if len(blank) <= MOST_ROWS else 0.5,
-        alpha=1 if len(blank) <= MOST_ROWS else 0.5,
-        label=f"filled, {100 * coverage:.3g} % interval",
+        elinewidth=strength,
+        alpha=strength,
+        label=f"imputed, {number(100 * coverage)} % interval",
     )
-    ax.set_xlabel("row")
-    ax.set_ylabel(str(feature))
+    _label(ax, "row", _shorten(feature), "")
     ax.legend()
     return ax
 
 
 def _axes(ax: Any) -> Any:
-    """Those that were given, or those of a new figure."""
+    """Return the given Axes, or those of a new figure."""
     if ax is not None:
         return ax
     try:
         from matplotlib.figure import Figure
     except ImportError as error:
-        raise ImportError('Plots need matplotlib: pip install "hirank[plot]"') from error
+        raise ImportError('Plots require matplotlib: pip install "hirank[plot]"') from error
     return Figure(layout="constrained").subplots()
 
 
-def _colormap() -> Any:
-    from matplotlib.colors import LinearSegmentedColormap
+def _label(ax: Any, x: str, y: str, title: str) -> None:
+    """Set labels and grid. A dollar sign in the name of a column is not mathematics."""
+    ax.set_xlabel(x, parse_math=False)
+    ax.set_ylabel(y, parse_math=False)
+    ax.set_title(title, fontsize="medium")
+    ax.grid(color=GRID, linewidth=0.6)
+    ax.set_axisbelow(True)
+    ax.spines[["top", "right"]].set_visible(False)
 
-    return LinearSegmentedColormap.from_list("missing", ["#F4F6F8", OWN])
+
+def _use_log_scale(ax: Any, axis: str) -> None:
+    """Scale an axis logarithmically, with plain numbers also where it spans less than a decade."""
+    from matplotlib.ticker import LogLocator, NullFormatter
+
+    ax.set(**{f"{axis}scale": "log"})
+    scaled = getattr(ax, f"{axis}axis")
+    low, high = scaled.get_data_interval()
+    wide = not np.isfinite([low, high]).all() or low <= 0 or high >= 100 * low
+    scaled.set_major_locator(LogLocator(subs=(1,) if wide else (1, 2, 5), numticks=6))
+    scaled.set_major_formatter("{x:g}")
+    scaled.set_minor_formatter(NullFormatter())
 
 
-def _standardized(entries: dict[str, Any]) -> tuple[Any, Any]:
-    """Truth and fill of all hidden entries, in standard deviations of their column."""
+def _shorten(name: object) -> str:
+    """Return a name that fits into a picture, on one line."""
+    text = " ".join(str(name).split())
+    return text if len(text) <= MAX_LETTERS else text[: MAX_LETTERS - 1] + "\N{HORIZONTAL ELLIPSIS}"
+
+
+def _standardize(entries: dict[str, NDArray[Any]]) -> Array:
+    """Return true and imputed values, 2 x h, in standard deviations from the column mean."""
     place, column = np.unique(entries["feature"], return_inverse=True)
     count = np.bincount(column, minlength=len(place))
     mean = np.bincount(column, entries["truth"]) / count
     spread = np.sqrt(np.bincount(column, (entries["truth"] - mean[column]) ** 2) / count)
     varies = spread[column] > 0
-    return tuple(
-        ((entries[name] - mean[column])[varies] / spread[column][varies])
-        for name in ("truth", "fill")
-    )
+    pairs = np.array([entries["truth"], entries["fill"]])[:, varies]
+    return (pairs - mean[column][varies]) / spread[column][varies]
 
 
-def _number_of(model: Any, feature: int | str) -> int:
-    """The number of a column that is given by number or name."""
-    names = column_names(None, model, model.n_features_in_)
+def _find_column(model: KFMC, feature: int | str) -> int:
+    """Return the number of a column that is given by number or name."""
+    names = column_names(model.n_features_in_, None, model)
     if isinstance(feature, str):
         if feature not in names:
-            raise ValueError(f"There is no feature {feature!r}; there are: {', '.join(names)}.")
+            raise ValueError(f"feature must be one of {', '.join(names)}; got {feature!r}.")
         return names.index(feature)
     if not 0 <= feature < len(names):
         raise ValueError(f"feature must be from 0 to {len(names) - 1}, or a name; got {feature!r}.")
     return int(feature)
-
-
-def _kept(model: Any, X: Any) -> Any:
-    """The table as ``transform`` fills it, n x kept features."""
-    table, observed = model._checked(X, reset=False)
-    return model._complete(table, observed)

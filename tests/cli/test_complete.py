@@ -98,7 +98,7 @@ def test_rows_in_order_of_dates(hirank, tmp_path):
         cwd=tmp_path,
     )
     assert done.returncode == 0, done.stderr
-    assert "asked for 80" in (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert "nominal: 80" in (tmp_path / "page.html").read_text(encoding="utf-8")
     filled = np.array([[float(x) for x in row[1:4]] for row in cells(tmp_path / "f.csv")[1:]])
     assert np.abs(filled - table)[np.isnan(holes)].max() < 0.3
     again = hirank("apply", "log.csv", "-m", "m.hirank", "-o", "g.csv", cwd=tmp_path)

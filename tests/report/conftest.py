@@ -6,7 +6,7 @@ from hirank import KFMC
 
 @pytest.fixture(scope="session")
 def fitted():
-    """A model, its table with a blank and a thin row, the fills, and their intervals."""
+    """Return a model, its table with an empty and a sparse row, imputed values, and intervals."""
     rng = np.random.default_rng(0)
     truth = rng.normal(size=(80, 1)) * [1, 2, 3, -1] + rng.normal(size=(80, 4)) / 4
     X = np.where(rng.random(truth.shape) < 0.25, np.nan, truth)

@@ -1,8 +1,8 @@
 """The report in a real browser: Debian's chromium, without a driver.
 
-The page writes into attributes of <html> what a test wants to know: errors of its script, whether
-it has loaded, its width and by how much it is too wide. A fragment of its address says what to
-search, so that --dump-dom shows the result.
+The page writes into attributes of <html> what a test needs: errors of its script, whether it has
+loaded, its width and by how much it is too wide. A fragment of its address sets what to search, so
+that --dump-dom shows the result.
 """
 
 import re
@@ -43,7 +43,7 @@ def page(fitted, tmp_path_factory):
         filled,
         names=["speed", LONG, EVIL, "<script>document.title='hacked'</script>"],
         interval=interval,
-        title="A table with holes",
+        title="A table with gaps",
     )
     return path
 
@@ -95,12 +95,12 @@ def test_it_loads_without_errors_and_runs_nothing_else(page, tmp_path):
     assert found["ready"] == "yes"
     assert "errors" not in found
     assert found["overflow"] == "0"
-    for name in ("At a glance", "What was missing", "How good the fills are", "Filled cells"):
+    for name in ("At a glance", "Missing values", "Accuracy", "Imputed values"):
         assert f">{name}</h2>" in dom
     # Names that look like markup did not run.
     assert "hacked" not in found
-    assert "<title>A table with holes</title>" in dom
-    # What needs the script is there, and one picture of hidden entries is shown.
+    assert "<title>A table with gaps</title>" in dom
+    # What needs the script is there, and one picture of held-out entries is shown.
     assert '<select id="feature">' in dom
     assert not re.search(r'class="controls needs-script" hidden', dom)
     figures = re.findall(r"<figure data-feature=\"(\w+)\"( hidden)?", dom)
@@ -110,7 +110,7 @@ def test_it_loads_without_errors_and_runs_nothing_else(page, tmp_path):
 
 def test_the_preview_is_searched_and_sorted(page, fitted, tmp_path):
     _, X, filled, _ = fitted
-    fragment = "search=SPEED+1&sort=Fill&feature=speed&theme=dark"
+    fragment = "search=SPEED+1&sort=Imputed&feature=speed&theme=dark"
     dom = browse(page, tmp_path, "--dump-dom", fragment=fragment).stdout
     found = about(dom)
     assert "errors" not in found
@@ -122,8 +122,8 @@ def test_the_preview_is_searched_and_sorted(page, fitted, tmp_path):
     rows = [row for row in re.findall(r"<tr(.*?)</tr>", body, re.S) if "hidden" not in row[:30]]
     assert len(rows) == missing.sum()
     assert all("<td>speed</td>" in row for row in rows)
-    fills = [float(re.search(r'data-value="([^"]*)"', row)[1]) for row in rows]
-    np.testing.assert_allclose(fills, np.sort(filled[missing, 0]), rtol=1e-4)
+    values = [float(re.search(r'data-value="([^"]*)"', row)[1]) for row in rows]
+    np.testing.assert_allclose(values, np.sort(filled[missing, 0]), rtol=1e-4)
     shown = re.findall(r'<figure data-feature="(\w+)"(?! hidden)', dom)
     assert shown == ["0"]
 

@@ -8,19 +8,19 @@ import pytest
 
 from hirank import KFMC
 from hirank.report import write_report
-from hirank.report.axes import Scale
-from hirank.report.facts import gather
-from hirank.report.filled import filled_table
+from hirank.report.facts import collect_facts
+from hirank.report.pictures import draw_held_out, make_svg
+from hirank.report.table import make_table
 
 SECTIONS = (
     "glance",
     "missing",
-    "settings",
+    "models",
     "accuracy",
     "intervals",
     "convergence",
-    "doubts",
-    "cells-section",
+    "checks",
+    "values",
 )
 NASTY = "<script>alert('x')</script>&\"'"
 
@@ -63,7 +63,7 @@ class Page(HTMLParser):
 
 @pytest.fixture(scope="module")
 def plain():
-    """A model that had nothing to choose."""
+    """Return one dictionary, for which no models were compared."""
     X = np.random.default_rng(0).normal(size=(30, 3))
     X[::3, 1] = np.nan
     model = KFMC(4, kernel="rbf", bandwidth="path", mix=False, max_iter=5, random_state=0)
@@ -75,7 +75,7 @@ def text_of(path, *args, **options):
     return path.read_text(encoding="utf-8")
 
 
-def test_the_page_is_whole_and_has_all_sections(fitted, tmp_path):
+def test_the_page_is_valid_and_has_all_sections(fitted, tmp_path):
     model, X, filled, interval = fitted
     text = text_of(tmp_path / "r.html", model, X, filled, interval=interval, title="My table")
     page = Page(text)
@@ -93,10 +93,11 @@ def test_the_page_is_whole_and_has_all_sections(fitted, tmp_path):
 
 def test_nothing_comes_from_elsewhere(fitted, tmp_path):
     text = text_of(tmp_path / "r.html", *fitted[:3])
-    for _, attrs in Page(text).tags:
-        assert not {"src", "srcset", "data", "action", "background"} & set(attrs)
-        assert attrs.get("href", "#").startswith("#")
-    assert not re.search(r"https?:|url\(|@import|fetch\(|XMLHttp|//cdn", text)
+    for tag, attrs in Page(text).tags:
+        assert not {"src", "srcset", "data", "action", "background", "xlink:href"} & set(attrs)
+        inline = "data:image/png;base64," if tag == "image" else "#"
+        assert attrs.get("href", inline).startswith(inline)
+    assert not re.search(r"https?:|url\((?!#)|@import|fetch\(|XMLHttp|//cdn", text)
     policy = re.search(r'Security-Policy" content="([^"]+)"', text)[1]
     assert policy.startswith("default-src 'none';")
     assert "script-src 'sha256-" in policy
@@ -120,7 +121,8 @@ def test_what_users_write_is_text_and_never_markup(fitted, tmp_path):
     page = Page(text)
     assert sum(tag == "script" for tag, _ in page.tags) == 1
     assert sum(tag == "style" for tag, _ in page.tags) == 1
-    assert "alert('x')" not in text
+    assert "<script>alert" not in text
+    assert not any(name.startswith("on") for _, attrs in page.tags for name in attrs)
     assert any(NASTY in cell for row in page.rows for cell in row)
     assert any("$title ${x} ?" in cell for row in page.rows for cell in row)
 
@@ -135,60 +137,62 @@ def test_missing_cells_of_each_column_are_counted(fitted, tmp_path):
 
 def test_facts_are_those_of_the_model_and_the_table(fitted):
     model, X, filled, interval = fitted
-    table = filled_table(model, X, filled, None, interval, None)
-    facts = gather(model, table, 0.9)
+
+    facts = collect_facts(model, make_table(model, X, filled, None, interval, None), 0.9)
+
     summary = model.summary()
-    assert (facts.rows, facts.columns) == X.shape
-    assert facts.n_missing == facts.n_filled == np.isnan(X).sum() == len(facts.cells)
-    assert [one.error for one in facts.features] == [row["error"] for row in summary["features"]]
-    assert facts.doubts.blank == ["7"]
-    assert ("9", 1) in facts.doubts.thin
+    assert facts.n_missing == facts.n_imputed == np.isnan(X).sum() == len(facts.cells)
+    assert [one.error for one in facts.columns] == [row["error"] for row in summary["features"]]
+    assert facts.empty_rows.shown == ["7"]
+    assert ("9", 1) in facts.sparse_rows.shown
     cell = facts.cells[0]
     i, j = int(cell.row), int(cell.column)
     assert np.isnan(X[i, j])
-    assert (cell.fill, cell.lower, cell.upper) == (
+    assert (cell.value, cell.lower, cell.upper) == (
         filled[i, j],
         interval[0][i, j],
         interval[1][i, j],
     )
     widths = (interval[1] - interval[0]) / np.nanstd(X, axis=0)
-    assert facts.doubts.widest[0].size == pytest.approx(widths.max())
+    assert facts.widest.shown[0].size == pytest.approx(widths.max())
     expected = np.where(np.isnan(X), widths, np.nan)
-    np.testing.assert_allclose([one.width for one in facts.features], np.nanmean(expected, axis=0))
-    assert sum(points.shape[1] for points in facts.points.values()) == summary["n_hidden"]
-    assert sum(one.weight for one in facts.candidates) == pytest.approx(1)
-    errors = [one.error for one in facts.candidates]
+    np.testing.assert_allclose([one.width for one in facts.columns], np.nanmean(expected, axis=0))
+    assert sum(one.n_held_out for one in facts.columns) == facts.n_held_out
+    assert sum(one.weight for one in facts.trials) == pytest.approx(1)
+    errors = [one.error for one in facts.trials]
     assert errors == sorted(errors)
 
 
-def test_fills_far_outside_the_observed_range_are_listed(fitted):
+def test_imputed_values_far_outside_the_observed_range_are_listed(fitted):
     model, X, filled, _ = fitted
-    wild = filled.copy()
+    extreme = filled.copy()
     i = int(np.flatnonzero(np.isnan(X[:, 2]))[0])
-    wild[i, 2] = np.nanmax(X[:, 2]) + 5 * np.nanstd(X[:, 2])
-    found = gather(model, filled_table(model, X, wild, None, None, None), 0.9).doubts
-    assert found.n_outside == 1
-    assert (found.outside[0].row, found.outside[0].column) == (str(i), "2")
-    assert found.outside[0].size == pytest.approx(5)
+    extreme[i, 2] = np.nanmax(X[:, 2]) + 5 * np.nanstd(X[:, 2])
+
+    found = collect_facts(model, make_table(model, X, extreme, None, None, None), 0.9).outside
+
+    assert found.total == 1
+    assert (found.shown[0].row, found.shown[0].column) == (str(i), "2")
+    assert found.shown[0].size == pytest.approx(5)
 
 
-def test_a_model_that_chose_nothing_can_be_told_of(plain, tmp_path):
+def test_one_dictionary_has_a_report(plain, tmp_path):
     text = text_of(tmp_path / "r.html", *plain)
     assert set(SECTIONS) <= set(Page(text).ids)
     assert "No entries were hidden" in text
-    assert "Nothing was to be chosen" in text
-    assert "No intervals were given" in text
+    assert "No models were compared" in text
+    assert "without intervals" in text
 
 
-def test_a_complete_table_can_be_told_of(tmp_path):
+def test_a_complete_table_has_a_report(tmp_path):
     X = np.random.default_rng(0).normal(size=(20, 3))
     model = KFMC(3, kernel="rbf", bandwidth=1.0, mix=False, max_iter=2, random_state=0).fit(X)
     text = text_of(tmp_path / "r.html", model, X, X, interval=(X, X))
     assert "nothing was missing" in text
-    assert "No cell was filled" in text
+    assert "No values were imputed" in text
 
 
-def test_a_single_column_can_be_told_of(tmp_path):
+def test_a_single_column_has_a_report(tmp_path):
     X = np.random.default_rng(0).normal(size=(80, 1))
     X[::4] = np.nan
     model = KFMC(max_iter=20, random_state=0)
@@ -197,7 +201,7 @@ def test_a_single_column_can_be_told_of(tmp_path):
     assert set(SECTIONS) <= set(Page(text_of(tmp_path / "r.html", model, X, filled)).ids)
 
 
-def test_columns_without_values_are_left_empty_and_named(plain, tmp_path):
+def test_columns_without_values_stay_missing_and_are_listed(plain, tmp_path):
     X = np.insert(plain[1], 1, np.nan, axis=1)
     model = KFMC(4, kernel="rbf", bandwidth=1.0, mix=False, max_iter=2, random_state=0)
     kept = model.fit_transform(X)
@@ -207,11 +211,13 @@ def test_columns_without_values_are_left_empty_and_named(plain, tmp_path):
     one = text_of(tmp_path / "1.html", model, X, kept, names=names)
     assert one == text_of(tmp_path / "2.html", model, X, full, names=names)
     page = Page(one)
-    assert any(row[0] == "void" and row[1].startswith("nothing observed") for row in page.rows)
-    assert "30 missing cells" in one
+    assert any(
+        row[0] == "void" and row[1].startswith("has no observed") for row in page.rows
+    )
+    assert "30 missing values" in one
 
 
-def test_data_frames_bring_their_names_and_other_signs_of_missing_work(tmp_path):
+def test_names_of_data_frames_and_other_missing_values_are_used(tmp_path):
     pandas = pytest.importorskip("pandas")
     X = np.random.default_rng(0).normal(size=(30, 3))
     X[::3, 1] = -200
@@ -237,12 +243,12 @@ def test_tall_and_wide_tables_give_small_pages_soon(plain, tmp_path):
         assert (tmp_path / "r.html").stat().st_size < 1.5e6
 
 
-def test_the_same_page_for_the_same_facts(fitted, tmp_path):
+def test_the_same_input_gives_the_same_page(fitted, tmp_path):
     one = text_of(tmp_path / "1.html", *fitted[:3])
     assert one == text_of(tmp_path / "2.html", *fitted[:3])
 
 
-def test_it_is_written_whole_or_not_at_all(plain, tmp_path, monkeypatch):
+def test_it_is_written_completely_or_not_at_all(plain, tmp_path, monkeypatch):
     path = tmp_path / "r.html"
     path.write_text("before")
 
@@ -263,14 +269,14 @@ def test_others_may_read_it_if_they_may_read_other_new_files(plain, tmp_path):
     assert (tmp_path / "r.html").stat().st_mode == (tmp_path / "other").stat().st_mode
 
 
-def test_wrong_input_is_told(plain, tmp_path):
+def test_wrong_input_raises_before_anything_is_written(plain, tmp_path):
     model, X, filled = plain
     path = tmp_path / "r.html"
     cases = [
         ({"filled": filled[:, :1]}, "filled must have the shape of X"),
-        ({"X": X[:, :2]}, "X has 2 columns but the model was fitted to 3"),
-        ({"names": ["a"]}, "1 names for 3 columns"),
-        ({"rows": ["a"]}, "1 labels for 30 rows"),
+        ({"X": X[:, :2]}, "X has 2 columns, but the model was fitted to 3"),
+        ({"names": ["a"]}, "one entry per column, 3; got 1"),
+        ({"rows": ["a"]}, "one label per row, 30; got 1"),
         ({"interval": (X[:3], X[:3])}, "interval must have the shape of X"),
         ({"coverage": 1.0}, "coverage must be between 0 and 1"),
     ]
@@ -280,18 +286,37 @@ def test_wrong_input_is_told(plain, tmp_path):
     assert not path.exists()
 
 
-def test_marks_are_round_and_within():
-    for scale in (
-        Scale(-1.3, 2.7),
-        Scale(3.0, 3.001),
-        Scale(1e-12, 1e9, log=True),
-        Scale(0.2, 0.9, log=True),
-        Scale(-0.3, 3e4, bend=0.01),
-    ):
-        marks = scale.marks()
-        assert 2 <= len(marks) <= 8
-        assert min(scale(marks)) >= 0
-        assert max(scale(marks)) <= 1
-    assert Scale(-1.3, 2.7).marks() == [-1, 0, 1, 2]
-    np.testing.assert_allclose(Scale(1, 100, log=True)([1, 10, 100]), [0, 0.5, 1])
-    assert Scale.around([5.0, 5.0]).low < 5 < Scale.around([5.0, 5.0]).high
+def test_pictures_have_labels_and_the_colors_of_the_page(fitted, tmp_path):
+    text = text_of(tmp_path / "r.html", *fitted[:3])
+    pictures = re.findall(r'<svg viewBox="[^"]*" role="img" aria-label="[^"]+">', text)
+    assert len(pictures) == 8  # three, and of held-out entries: all columns, and four of them
+    assert "var(--own)" in text
+    assert not re.search(r"(fill|stroke): #", text)
+
+
+def test_a_picture_does_not_depend_on_the_style_of_a_notebook():
+    matplotlib = pytest.importorskip("matplotlib")
+
+    def draw(ax):
+        ax.plot([1, 2], [3, 4], color="#0072b2")
+        ax.set_title("\u8868 $x$ <b>", parse_math=False)
+
+    plain = make_svg("key", 'A "label"', draw)
+    with matplotlib.rc_context({"font.size": 30, "axes.facecolor": "black"}):
+        settings = dict(matplotlib.rcParams)
+        styled = make_svg("key", 'A "label"', draw)
+        assert dict(matplotlib.rcParams) == settings
+
+    assert styled == plain
+    assert 'aria-label="A &quot;label&quot;"' in plain
+    assert "\u8868 $x$ &lt;b&gt;</text>" in plain
+
+
+def test_of_many_columns_those_with_the_largest_errors_have_a_picture(fitted):
+    model, X, filled, _ = fitted
+    facts = collect_facts(model, make_table(model, X, filled, None, None, None), 0.9)
+
+    found = draw_held_out(model, facts, max_columns=2)
+
+    errors = {column.key: column.error for column in facts.columns}
+    assert list(found) == ["all", *sorted(errors, key=errors.get, reverse=True)[:2]]

@@ -1,26 +1,29 @@
-"""The numbers behind pictures of a table and a fit, for plots and for the report."""
+"""The numbers behind the pictures of a table and a fit, for `hirank.plot` and the report."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hirank._typing import Array, BoolArray, IntArray
+from hirank.estimators.base import Imputer
+from hirank.estimators.kfmc import KFMC
 from hirank.models.calibration import Calibration, Covariates
 from hirank.models.stacking import disagreement
 from hirank.selection.results import Chosen
 
-FEWEST = 20
-"""Hidden entries below which it is not worth to count how many lie in their intervals."""
+MIN_HELD_OUT = 20
+"""Held-out entries below which the share that lies in intervals would be chance."""
 
 
-def missing_rates(observed: BoolArray, most_rows: int, most_columns: int) -> Array:
-    """Share of missing entries of observed, n x m, in blocks of neighbors.
+def missing_rates(observed: BoolArray, max_rows: int, max_columns: int) -> Array:
+    """Return the share of missing entries of observed, n x m, in blocks of neighbors.
 
-    There are at most `most_rows` x `most_columns` blocks, of nearly the same size. Tables that are
-    small enough come back entry by entry: 1 is missing, 0 is observed.
+    There are at most `max_rows` x `max_columns` blocks, of nearly equal size. A table that is
+    small enough is returned entry by entry: 1 is missing, 0 is observed.
 
     Examples
     --------
@@ -32,30 +35,30 @@ def missing_rates(observed: BoolArray, most_rows: int, most_columns: int) -> Arr
            [0. , 0.5]])
     """
     n, m = observed.shape
-    rows, columns = edges(n, most_rows), edges(m, most_columns)
+    rows, columns = block_edges(n, max_rows), block_edges(m, max_columns)
     counts = np.add.reduceat((~observed).astype(np.float64), rows[:-1], axis=0)
     counts = np.add.reduceat(counts, columns[:-1], axis=1)
     return counts / np.outer(np.diff(rows), np.diff(columns))
 
 
-def edges(n: int, most: int) -> IntArray:
-    """Where blocks of n neighbors begin and end, at most `most` blocks."""
-    count = min(n, most)
+def block_edges(n: int, max_count: int) -> IntArray:
+    """Return where each of at most `max_count` blocks of n neighbors begins, and n."""
+    count = min(n, max_count)
     return (np.arange(count + 1) * n) // count
 
 
-def spread_out(n: int, most: int) -> IntArray:
-    """At most `most` of the numbers 0 .. n - 1, evenly, the first and the last among them."""
-    if n <= most:
+def evenly_spaced(n: int, max_count: int) -> IntArray:
+    """Return at most `max_count` of the numbers 0 .. n - 1, with the first and the last."""
+    if n <= max_count:
         return np.arange(n)
-    return np.unique(np.linspace(0, n - 1, most).round().astype(np.intp))
+    return np.unique(np.linspace(0, n - 1, max_count).round().astype(np.intp))
 
 
-def stages_of(trace: NDArray[np.void], most: int = 2000) -> list[NDArray[np.void]]:
-    """The trace of a fit cut where stages begin: objectives of different stages do not compare.
+def split_stages(trace: NDArray[np.void], max_lines: int = 2000) -> list[NDArray[np.void]]:
+    """Split the trace of a fit into its stages, whose objectives are not comparable.
 
-    At most about `most` lines are kept, of each stage the first and the last, so that long traces
-    can be drawn; lines without a finite objective are left out.
+    About `max_lines` lines are kept, among them the first and the last of each stage, so that long
+    traces can be drawn. Lines without a finite objective are left out.
 
     Examples
     --------
@@ -64,8 +67,8 @@ def stages_of(trace: NDArray[np.void], most: int = 2000) -> list[NDArray[np.void
     >>> X = np.random.default_rng(0).normal(size=(30, 4))
     >>> X[::3, 1] = np.nan
     >>> model = KFMC(4, kernel="rbf", bandwidth="path", mix=False, max_iter=5, random_state=0)
-    >>> from hirank.estimators.plot_data import stages_of
-    >>> stages = stages_of(model.fit(X).trace_)
+    >>> from hirank.estimators.plot_data import split_stages
+    >>> stages = split_stages(model.fit(X).trace_)
     >>> all(len(set(stage["stage"].tolist())) == 1 for stage in stages)
     True
     """
@@ -73,20 +76,20 @@ def stages_of(trace: NDArray[np.void], most: int = 2000) -> list[NDArray[np.void
     if not len(trace):
         return []
     stages = np.split(trace, np.flatnonzero(np.diff(trace["stage"])) + 1)
-    share = min(1.0, most / len(trace))
-    return [stage[spread_out(len(stage), max(2, round(share * len(stage))))] for stage in stages]
+    share = min(1.0, max_lines / len(trace))
+    return [stage[evenly_spaced(len(stage), max(2, round(share * len(stage))))] for stage in stages]
 
 
-def bend_of(objective: Array) -> float:
-    """The size from which a logarithmic axis is right for objectives, on both sides of 0.
+def linear_threshold(objective: Array) -> float:
+    """Return the size from which on a logarithmic axis suits objectives, on both sides of 0.
 
-    A power of ten; 0 if all are positive, so that a plain logarithmic axis will do.
+    It is a power of ten, or 0 if all are positive and a plain logarithmic axis is suitable.
 
     Examples
     --------
     >>> import numpy as np
-    >>> from hirank.estimators.plot_data import bend_of
-    >>> bend_of(np.array([1.0, 300.0])), bend_of(np.array([-0.5, 300.0]))
+    >>> from hirank.estimators.plot_data import linear_threshold
+    >>> linear_threshold(np.array([1.0, 300.0])), linear_threshold(np.array([-0.5, 300.0]))
     (0.0, 0.1)
     """
     if (objective > 0).all():
@@ -94,14 +97,14 @@ def bend_of(objective: Array) -> float:
     size = np.abs(objective[objective != 0])
     if not size.size:
         return 1.0
-    least = max(np.quantile(size, 0.05, method="lower"), size.max() / 1e8)
-    return float(10 ** np.floor(np.log10(least)))
+    smallest = max(np.quantile(size, 0.05, method="lower"), size.max() / 1e8)
+    return float(10 ** np.floor(np.log10(smallest)))
 
 
-class Covered(NamedTuple):
-    """How many of h hidden entries lie in intervals that they had no part in."""
+class Coverage(NamedTuple):
+    """Which of h held-out entries lie in intervals that were fitted without them."""
 
-    feature: IntArray  # h; the column of X each is in
+    feature: IntArray  # h; the column of X
     inside: BoolArray  # h
 
     @property
@@ -109,27 +112,27 @@ class Covered(NamedTuple):
         return float(self.inside.mean())
 
 
-def covered(model: Any, coverage: float) -> Covered | None:
-    """Check intervals of a fitted KFMC at hidden entries; None if too few were hidden.
+def check_coverage(model: KFMC, coverage: float) -> Coverage | None:
+    """Check the intervals of a fitted model at held-out entries; None if there are too few.
 
-    Widths are learned at one half of the hidden entries and counted at the other, both ways. That
-    all of them hold `coverage` of the entries that they were learned from says nothing.
+    Widths are fitted to one half of the held-out entries and checked at the other half, both ways:
+    the entries that widths were fitted to lie in their intervals by construction.
 
     Examples
     --------
     >>> import numpy as np
     >>> from hirank import KFMC
-    >>> from hirank.estimators.plot_data import covered
+    >>> from hirank.estimators.plot_data import check_coverage
     >>> rng = np.random.default_rng(0)
     >>> X = rng.normal(size=(60, 1)) * [1, 2, 3] + rng.normal(size=(60, 3)) / 4
     >>> X[::4, 1] = np.nan
-    >>> found = covered(KFMC(max_iter=20, random_state=0).fit(X), 0.9)
+    >>> found = check_coverage(KFMC(max_iter=20, random_state=0).fit(X), 0.9)
     >>> bool(found.share > 0.8)
     True
     """
     chosen: Chosen | None = model._chosen
     held_out = None if chosen is None else chosen.held_out
-    if chosen is None or held_out is None or len(held_out.truth) < FEWEST:
+    if chosen is None or held_out is None or len(held_out.truth) < MIN_HELD_OUT:
         return None
     residuals = held_out.fill - held_out.truth
     apart = disagreement(held_out.fills.T, held_out.fills @ chosen.blend.shares())
@@ -140,11 +143,11 @@ def covered(model: Any, coverage: float) -> Covered | None:
     for here in (half, ~half):
         calibration = Calibration.learn(residuals[~here], known.take(~here), v)
         inside[here] = np.abs(residuals[here]) <= calibration.half_width(known.take(here), coverage)
-    return Covered(np.asarray(model.held_out_["feature"]), inside)
+    return Coverage(np.asarray(model.held_out_["feature"]), inside)
 
 
-def all_columns(values: NDArray[Any], has_values: BoolArray) -> NDArray[Any]:
-    """Kept features, n x k, as n x m with NaN in the features that were dropped."""
+def restore_columns(values: NDArray[Any], has_values: BoolArray) -> NDArray[Any]:
+    """Return kept features, n x k, as n x m with NaN in the features that were dropped."""
     if values.shape[1] == len(has_values) or values.shape[1] != has_values.sum():
         return values
     full = np.full((len(values), len(has_values)), np.nan)
@@ -152,13 +155,18 @@ def all_columns(values: NDArray[Any], has_values: BoolArray) -> NDArray[Any]:
     return full
 
 
-def column_names(names: Any, model: Any, m: int) -> list[str]:
-    """The given names of m columns, else those that a model was fitted with, else numbers."""
+def column_names(m: int, names: Iterable[object] | None, model: Imputer | None = None) -> list[str]:
+    """Return the given names of m columns, else those that a model was fitted with, else numbers.
+
+    Examples
+    --------
+    >>> from hirank.estimators.plot_data import column_names
+    >>> column_names(2, ["a", 7]), column_names(2, None)
+    (['a', '7'], ['0', '1'])
+    """
     if names is None:
-        names = getattr(model, "feature_names_in_", None)
-    if names is None:
-        names = range(m)
+        names = getattr(model, "feature_names_in_", range(m))
     found = [str(name) for name in names]
     if len(found) != m:
-        raise ValueError(f"There are {len(found)} names for {m} columns: give one for each.")
+        raise ValueError(f"names must have one entry per column, {m}; got {len(found)}.")
     return found

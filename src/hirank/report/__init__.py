@@ -1,5 +1,10 @@
-"""The report: one self-contained page about a completed table."""
+"""The report: one self-contained page about an imputed table."""
 
-from hirank.report.page import write_report
+try:
+    from hirank.report.page import write_report
+except ImportError as error:
+    raise ImportError(
+        'The report requires Jinja2 and matplotlib: pip install "hirank[cli]"'
+    ) from error
 
 __all__ = ["write_report"]

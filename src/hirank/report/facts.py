@@ -1,67 +1,69 @@
-"""What the report tells: numbers from a table, its fills and the model; no HTML."""
+"""The content of the report: numbers from a table, its imputed values and the model; no HTML."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hirank._typing import Array
-from hirank.estimators.plot_data import Covered, covered, missing_rates, spread_out, stages_of
+from hirank._text import number, percent, plural
+from hirank._typing import Array, IntArray
+from hirank.estimators.kfmc import KFMC
+from hirank.estimators.plot_data import Coverage, check_coverage, evenly_spaced, split_stages
 from hirank.estimators.summary import THIN
-from hirank.report.filled import Filled
-from hirank.report.words import number, percent
+from hirank.report.table import ImputedTable
 
-MOST_BLOCKS = (200, 100)
-"""Of the picture of the pattern, rows x columns."""
-MOST_CELLS = 2000
-"""Of the preview of filled cells."""
-MOST_POINTS, MOST_POINTS_EACH = 10_000, 2000
-"""Hidden entries to draw, of all features and of one."""
-LISTED = 20
-"""The worst cells and rows that are listed."""
-MOSTLY = 0.5
-"""Share of a column that is missing above which that is told."""
-BEYOND = 0.1
-"""Part of the range of a feature that a fill may be outside of it before it is told of."""
+MAX_CELLS = 2000  # in the list of imputed values
+MAX_LISTED = 20  # rows or cells to check
+MIN_ENTRIES = 5  # held-out entries of a column below which its coverage would be chance
+MAX_SHARE = 0.5  # of a column that is missing without a remark
+MAX_OUTSIDE = 0.1  # part of the observed range that a value may lie outside without being listed
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
 class Cell:
-    """A filled cell; `size` is why it is listed, in standard deviations of its column."""
+    """An imputed value; `size` is why it is listed, in standard deviations of its column."""
 
     row: str
     column: str
-    fill: float
-    lower: float = np.nan
-    upper: float = np.nan
+    value: float
+    lower: float
+    upper: float
     size: float = np.nan
 
 
 @dataclass(frozen=True)
-class Feature:
-    """A column, and how well it is filled. Errors: of its mean = 1, NaN if not known."""
+class Column:
+    """A column and its errors at held-out entries (column mean = 1; NaN if unknown)."""
 
     name: str
     index: int
     missing: int
     share: float  # of missing entries
-    filled: int
-    n_hidden: int = 0
-    error: float = np.nan
-    linear_error: float = np.nan
-    remark: str = ""
-    width: float = np.nan  # mean width of intervals, in standard deviations
-    coverage: float = np.nan  # of intervals at hidden entries
+    imputed: int
+    n_held_out: int
+    error: float
+    linear_error: float
+    remark: str
+    width: float  # mean width of intervals, in standard deviations
+    coverage: float  # of intervals, at held-out entries
+
+    @property
+    def key(self) -> str:
+        """Name of its picture."""
+        return str(self.index)
 
 
 @dataclass(frozen=True)
-class Candidate:
-    """A model that was tried."""
+class Trial:
+    """A model that was compared with others."""
 
-    name: str
+    family: str
     settings: str
     error: float
     weight: float
@@ -70,226 +72,180 @@ class Candidate:
 
 
 @dataclass(frozen=True)
-class Doubts:
-    """What not to trust: how much there is of it, and the worst."""
+class Listing(Generic[T]):
+    """The first of `total` items."""
 
-    thin: list[tuple[str, int]] = field(default_factory=list)  # row, observed entries
-    n_thin: int = 0
-    blank: list[str] = field(default_factory=list)
-    n_blank: int = 0
-    widest: list[Cell] = field(default_factory=list)
-    outside: list[Cell] = field(default_factory=list)
-    n_outside: int = 0
-    n_empty: int = 0  # missing cells that were left so
+    shown: list[T]
+    total: int
 
 
 @dataclass(frozen=True)
 class Facts:
-    """All that the report tells."""
+    """All that the report shows except for the pictures."""
 
-    rows: int
-    columns: int
+    table: ImputedTable
     n_missing: int
-    n_filled: int
+    n_imputed: int
     summary: dict[str, Any]
-    features: list[Feature]
-    blocks: Array  # shares of missing entries
-    row_labels: tuple[str, str]  # the first and the last
-    candidates: list[Candidate]
-    points: dict[int, Array]  # of each column, 2 x h: truth and fill
-    overall: Array  # 2 x h: the same of all, in standard deviations from the column mean
-    stages: list[NDArray[np.void]]
-    level: float  # of the intervals
-    covered: Covered | None
-    has_intervals: bool
-    doubts: Doubts
+    n_held_out: int
+    columns: list[Column]
+    trials: list[Trial]
+    n_stages: int
+    coverage: float
+    check: Coverage | None  # of the coverage, at held-out entries
+    empty_rows: Listing[str]
+    sparse_rows: Listing[tuple[str, int]]  # with the number of observed entries
+    outside: Listing[Cell]  # far outside the observed range
+    widest: Listing[Cell]
     cells: list[Cell]
-    numbered: bool  # whether rows have numbers, from 0, for labels
 
 
-def gather(model: Any, table: Filled, level: float) -> Facts:
-    """The facts of a fitted KFMC and the table that it filled."""
+def collect_facts(model: KFMC, table: ImputedTable, coverage: float) -> Facts:
+    """Return the facts of a fitted model and the table that it has imputed."""
     summary = model.summary()
-    inside = covered(model, level)
-    n, m = table.observed.shape
+    check = check_coverage(model, coverage)
+    counts, imputed = table.observed.sum(axis=1), table.imputed.any(axis=1)
+    empty = np.flatnonzero((counts == 0) & imputed)
+    few = imputed & (counts > 0) & (counts <= THIN) & (table.observed.shape[1] > THIN)
+    sparse = np.flatnonzero(few)[np.argsort(counts[few], kind="stable")]
     return Facts(
-        rows=n,
-        columns=m,
+        table=table,
         n_missing=int((~table.observed).sum()),
-        n_filled=int(table.fills.sum()),
+        n_imputed=int(table.imputed.sum()),
         summary=summary,
-        features=_features(model, table, summary, inside),
-        blocks=missing_rates(table.observed, *MOST_BLOCKS),
-        row_labels=(table.label(0), table.label(n - 1)),
-        candidates=_candidates(model.search_results_),
-        points=_points(model.held_out_),
-        overall=_overall(model.held_out_, table),
-        stages=stages_of(model.trace_),
-        level=level,
-        covered=inside,
-        has_intervals=table.lower is not None,
-        doubts=_doubts(table),
-        cells=_preview(table),
-        numbered=table.rows is None,
+        n_held_out=summary["n_hidden"],
+        columns=list(_columns(model, table, summary, check)),
+        trials=list(_trials(model.search_results_)),
+        n_stages=len(split_stages(model.trace_)),
+        coverage=coverage,
+        check=check,
+        empty_rows=Listing([table.label(i) for i in empty[:MAX_LISTED]], len(empty)),
+        sparse_rows=Listing(
+            [(table.label(i), int(counts[i])) for i in sparse[:MAX_LISTED]], len(sparse)
+        ),
+        outside=_largest(table, _outside(table)),
+        widest=_largest(table, table.widths),
+        cells=list(_cells(table, evenly_spaced(len(table.places[0]), MAX_CELLS))),
     )
 
 
-def _features(
-    model: Any, table: Filled, summary: dict[str, Any], inside: Covered | None
-) -> list[Feature]:
-    known = getattr(model, "feature_names_in_", None)
-    place = {} if known is None else {str(name): j for j, name in enumerate(known)}
-    judged = {place.get(row["feature"], row["feature"]): row for row in summary.get("features", [])}
-    n = len(table.observed)
-    missing = (~table.observed).sum(axis=0)
-    filled, widths = table.fills.sum(axis=0), _mean_widths(table)
-    found = []
+def sort_by_largest(columns: list[Column], attribute: str) -> list[Column]:
+    """Return columns sorted by an attribute, largest first and NaN last."""
+    return sorted(columns, key=lambda one: -np.nan_to_num(getattr(one, attribute), nan=-np.inf))
+
+
+def _columns(
+    model: KFMC, table: ImputedTable, summary: dict[str, Any], check: Coverage | None
+) -> Iterator[Column]:
+    names = list(getattr(model, "feature_names_in_", ()))
+    judged = {row["feature"]: row for row in summary.get("features", ())}
+    missing, imputed = (~table.observed).sum(axis=0), table.imputed.sum(axis=0)
+    widths = _mean_widths(table)
     for j, name in enumerate(table.names):
-        row = judged.get(j, {})
-        mine = None if inside is None else inside.inside[inside.feature == j]
-        found.append(
-            Feature(
-                name,
-                j,
-                int(missing[j]),
-                missing[j] / n,
-                int(filled[j]),
-                row.get("n_hidden", 0),
-                row.get("error", np.nan),
-                row.get("linear_error", np.nan),
-                row.get("remark", "") or _remark(table, j, bool(summary["n_hidden"]), row),
-                widths[j],
-                float(mine.mean()) if mine is not None and len(mine) >= 5 else np.nan,
-            )
+        row = judged.get(names[j] if names else j, {})
+        inside = np.empty(0) if check is None else check.inside[check.feature == j]
+        error = row.get("error", np.nan)
+        yield Column(
+            name,
+            j,
+            int(missing[j]),
+            missing[j] / len(table.observed),
+            int(imputed[j]),
+            row.get("n_hidden", 0),
+            error,
+            row.get("linear_error", np.nan),
+            row.get("remark") or _remark(table, j, bool(summary["n_hidden"]) and np.isnan(error)),
+            widths[j],
+            float(inside.mean()) if len(inside) >= MIN_ENTRIES else np.nan,
         )
-    return found
 
 
-def _remark(table: Filled, j: int, judged: bool, row: dict[str, Any]) -> str:
-    """What else there is to say of a column that has missing entries."""
-    if table.observed[:, j].all():
+def _remark(table: ImputedTable, j: int, unknown: bool) -> str:
+    """Return why the imputed values of a column may be wrong, apart from its error."""
+    observed = table.observed[:, j]
+    share = 1 - observed.mean()
+    if not share:
         return ""
-    if not table.observed[:, j].any():
-        return "nothing observed: there is nothing to learn its values from"
+    if share == 1:
+        return "has no observed values to learn from"
     if not table.deviation[j]:
-        return "constant where observed: filled with that constant"
-    if judged and np.isnan(row.get("error", np.nan)):
-        return "too few hidden entries to judge its fills"
-    share = 1 - table.observed[:, j].mean()
-    return f"{percent(share)} missing: many fills from few values" if share > MOSTLY else ""
+        return "is constant where observed, and imputed with that constant"
+    if unknown:
+        return "has too few held-out entries to estimate its error"
+    return f"{percent(share)} of its values are missing" if share > MAX_SHARE else ""
 
 
-def _mean_widths(table: Filled) -> Array:
-    """Mean width of the intervals of each column, m, in its standard deviations."""
+def _mean_widths(table: ImputedTable) -> Array:
+    """Return the mean width of the intervals of each column, m, in standard deviations."""
     m, widths = len(table.names), table.widths
     if widths is None:
         return np.full(m, np.nan)
-    there = np.isfinite(widths)
-    columns = table.places[1][there]
-    count = np.bincount(columns, minlength=m)
-    total = np.bincount(columns, widths[there], m)
+    finite = np.isfinite(widths)
+    columns = table.places[1][finite]
+    count, total = np.bincount(columns, minlength=m), np.bincount(columns, widths[finite], m)
     return np.where(count > 0, total / np.maximum(count, 1), np.nan)
 
 
-def _candidates(results: dict[str, NDArray[Any]]) -> list[Candidate]:
-    found = []
+def _trials(results: dict[str, NDArray[Any]]) -> Iterator[Trial]:
+    """Yield the compared models, best first, with failures last."""
     for i in np.argsort(results["error"], kind="stable").tolist():
         row = {name: column[i] for name, column in results.items()}
-        shown = [
-            f"{label} {number(float(row[name]))}"
-            for name, label in SETTINGS.items()
+        settings = [f"{row['kernel']} kernel"] if row["kernel"] else []
+        if row["n_components"]:
+            settings.append(plural(int(row["n_components"]), "component"))
+        settings += [
+            f"{name} {number(float(row[name]))}"
+            for name in ("bandwidth", "beta", "noise", "ridge")
             if row[name] and not np.isnan(row[name])
         ]
-        kernel = [f"{row['kernel']} kernel"] if row["kernel"] else []
-        name, error, weight = str(row["candidate"]), float(row["error"]), float(row["weight"])
-        settings = ", ".join([*kernel, *_count(name, row["n_components"]), *shown])
-        failure = str(row["failure"])
-        found.append(Candidate(name, settings, error, weight, float(row["seconds"]), failure))
-    return found
+        yield Trial(
+            str(row["candidate"]),
+            ", ".join(settings),
+            float(row["error"]),
+            float(row["weight"]),
+            float(row["seconds"]),
+            str(row["failure"]),
+        )
 
 
-SETTINGS = {"bandwidth": "bandwidth", "beta": "ridge", "noise": "noise", "ridge": "ridge"}
-COUNTED = {"locally linear": "Gaussians", "kernelized": "points", "low rank": "factors"}
-
-
-def _count(name: str, count: float) -> list[str]:
-    if name == "linear":
-        return ["one Gaussian"]
-    return [f"{int(count)} {COUNTED[name]}"] if name in COUNTED and count else []
-
-
-def _points(held_out: dict[str, NDArray[Any]]) -> dict[int, Array]:
-    """Hidden entries to draw, of each column, 2 x h."""
-    if not held_out:
-        return {}
-    there = np.unique(held_out["feature"]).tolist()
-    most = max(2, min(MOST_POINTS_EACH, MOST_POINTS // len(there)))
-    points = {}
-    for j in there:
-        mine = np.flatnonzero(held_out["feature"] == j)
-        mine = mine[spread_out(len(mine), most)]
-        points[j] = np.array([held_out["truth"][mine], held_out["fill"][mine]])
-    return points
-
-
-def _overall(held_out: dict[str, NDArray[Any]], table: Filled) -> Array:
-    """Hidden entries of all columns to draw, 2 x h."""
-    if not held_out:
-        return np.empty((2, 0))
-    shown = spread_out(len(held_out["truth"]), MOST_POINTS_EACH)
-    columns = held_out["feature"][shown]
-    pair = np.array([held_out[name][shown] for name in ("truth", "fill")])
-    varies = table.deviation[columns] > 0
-    columns, pair = columns[varies], pair[:, varies]
-    return (pair - table.mean[columns]) / table.deviation[columns]
-
-
-def _doubts(table: Filled) -> Doubts:
-    counts, filled = table.observed.sum(axis=1), table.fills.any(axis=1)
-    blank = np.flatnonzero((counts == 0) & filled)
-    few = filled & (counts > 0) & (counts <= THIN) & (table.observed.shape[1] > THIN)
-    thin = np.flatnonzero(few)[np.argsort(counts[few], kind="stable")]
-    low, high = (end[table.places[1]] for end in table.range)
-    fills = table.values[table.places]
-    beyond = np.maximum(fills - high, low - fills)
-    # Never where nothing is observed, which is NaN; rounding is not outside.
-    far = beyond > BEYOND * (high - low) + 1e-9 * np.abs(high)
-    # A constant column has no deviation, but what is off it is off by a lot.
-    outside = np.nan_to_num(table.in_deviations(np.where(far, beyond, np.nan)), nan=-np.inf)
-    outside[far & np.isneginf(outside)] = np.inf
-    return Doubts(
-        [(table.label(i), int(counts[i])) for i in thin[:LISTED]],
-        len(thin),
-        [table.label(i) for i in blank[:LISTED]],
-        len(blank),
-        [] if table.widths is None else _largest(table, table.widths),
-        _largest(table, outside),
-        int(far.sum()),
-        int((~table.observed & ~table.fills).sum()),
+def _outside(table: ImputedTable) -> Array:
+    """Return how far imputed values lie outside the observed range, f; NaN if not far."""
+    none = ~table.observed.any(axis=0)
+    low, high = (
+        np.where(none, np.nan, end)[table.places[1]]
+        for end in (
+            np.where(table.observed, table.values, np.inf).min(axis=0),
+            np.where(table.observed, table.values, -np.inf).max(axis=0),
+        )
     )
+    values = table.values[table.places]
+    beyond = np.maximum(values - high, low - values)
+    far = beyond > MAX_OUTSIDE * (high - low) + 1e-9 * np.abs(high)  # rounding is not outside
+    size = table.in_deviations(beyond)
+    # A constant column has no deviation: whatever differs from it is infinitely far outside.
+    return np.where(far, np.where(np.isnan(size), np.inf, size), np.nan)
 
 
-def _largest(table: Filled, size: Array) -> list[Cell]:
-    """The filled cells where `size`, f, is largest; NaN and -inf do not count."""
-    there = np.flatnonzero(~np.isnan(size) & ~np.isneginf(size))
-    if not len(there):
-        return []
-    count = min(LISTED, len(there))
-    least = np.partition(size[there], -count)[-count]
-    best = there[size[there] >= least]
-    best = best[np.argsort(-size[best], kind="stable")][:count]
-    places = zip(*(part[best].tolist() for part in (*table.places, size)), strict=True)
-    return [_cell(table, i, j, value) for i, j, value in places]
+def _largest(table: ImputedTable, size: Array | None) -> Listing[Cell]:
+    """Return the imputed values where `size`, f, is largest; NaN does not count."""
+    if size is None:
+        return Listing([], 0)
+    there = np.flatnonzero(~np.isnan(size))
+    if len(there) > MAX_LISTED:  # to sort all of a large table would take long
+        smallest = np.partition(size[there], -MAX_LISTED)[-MAX_LISTED]
+        best = there[size[there] >= smallest]
+    else:
+        best = there
+    best = best[np.argsort(-size[best], kind="stable")][:MAX_LISTED]
+    return Listing(list(_cells(table, best, size[best])), len(there))
 
 
-def _cell(table: Filled, i: int, j: int, size: float = np.nan) -> Cell:
-    ends = (np.nan, np.nan)
-    if table.lower is not None and table.upper is not None:
-        ends = (float(table.lower[i, j]), float(table.upper[i, j]))
-    return Cell(table.label(i), table.names[j], float(table.values[i, j]), *ends, size)
-
-
-def _preview(table: Filled) -> list[Cell]:
-    shown = spread_out(len(table.places[0]), MOST_CELLS)
-    places = zip(*(part[shown].tolist() for part in table.places), strict=True)
-    return [_cell(table, i, j) for i, j in places]
+def _cells(table: ImputedTable, which: IntArray, sizes: Iterable[float] = ()) -> Iterator[Cell]:
+    """Yield imputed values by their number in `table.places`."""
+    given = iter(sizes)
+    for i, j in zip(*(part[which].tolist() for part in table.places), strict=True):
+        lower, upper = (
+            np.nan if end is None else float(end[i, j]) for end in (table.lower, table.upper)
+        )
+        size = float(next(given, np.nan))
+        yield Cell(table.label(i), table.names[j], float(table.values[i, j]), lower, upper, size)

@@ -1,118 +1,65 @@
-"""The report as one file: sections put into the page, with style and script inside."""
+"""The report as one file: the facts and pictures in a template, with style and script inside."""
 
 from __future__ import annotations
 
-import os
+import math
 import platform
 import re
-import tempfile
 from base64 import b64encode
 from collections.abc import Sequence
-from contextlib import suppress
+from functools import cache
 from hashlib import sha256
-from html import escape
 from importlib.metadata import version
-from importlib.resources import files
-from pathlib import Path
-from string import Template
 from typing import Any
 
-from hirank.report import cells, sections
-from hirank.report.facts import Facts, gather
-from hirank.report.filled import filled_table
-from hirank.report.markup import head, table
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
 
-SECTIONS = (
-    (
-        "glance",
-        "At a glance",
-        "What came of it, in a few numbers.",
-        sections.at_a_glance,
-    ),
-    (
-        "missing",
-        "What was missing",
-        "Where the holes in the table are: at random, in whole columns, or in stretches of rows.",
-        sections.missing,
-    ),
-    (
-        "settings",
-        "Settings chosen and why",
-        "Several models were tried on entries whose true values are known; the best ones fill the "
-        "table.",
-        sections.settings,
-    ),
-    (
-        "accuracy",
-        "How good the fills are",
-        "Observed entries were hidden, filled and compared with the truth: expect about this error "
-        "at cells that are missing in the same way.",
-        sections.accuracy,
-    ),
-    (
-        "intervals",
-        "Intervals",
-        "A fill is a best guess; its interval says between which values the truth lies with a "
-        "given probability.",
-        sections.intervals,
-    ),
-    (
-        "convergence",
-        "Convergence",
-        "Models are improved step by step until steps gain nothing more.",
-        sections.convergence,
-    ),
-    (
-        "doubts",
-        "What not to trust",
-        "Columns, rows and cells whose fills may be wrong: look at them before you use them.",
-        cells.doubts,
-    ),
-    (
-        "cells-section",
-        "Filled cells",
-        "The values that were filled in, to look up.",
-        cells.preview,
-    ),
-)
+from hirank._atomic import replace_file
+from hirank._text import duration, number, percent, plural
+from hirank._typing import PathLike
+from hirank.estimators.kfmc import KFMC
+from hirank.report.facts import collect_facts, sort_by_largest
+from hirank.report.pictures import draw_pictures
+from hirank.report.table import make_table
 
 
 def write_report(
-    path: str | os.PathLike[str],
-    model: Any,
+    path: PathLike,
+    model: KFMC,
     X: Any,
     filled: Any,
     *,
     names: Sequence[object] | None = None,
-    title: str = "Completed table",
+    title: str = "Imputed table",
     interval: tuple[Any, Any] | None = None,
     coverage: float = 0.9,
     rows: Sequence[object] | None = None,
     notes: Sequence[str] = (),
 ) -> None:
-    """Write a page about a completed table: what was missing, how good the fills are, and why.
+    """Write a page about an imputed table: what was missing, what was imputed, and its error.
 
-    The page is one HTML file that needs no network. It is written to a temporary file first and
-    renamed: there is never half a page.
+    The page is one HTML file that makes no requests. It is complete at any time: a file at `path`
+    is replaced when the new one has been written.
 
     Parameters
     ----------
     path : str or path
-        The file to write; one that is there is replaced.
+        The file to write.
     model : KFMC
-        Fitted to X.
+        The model that was fitted to X.
     X : array-like, n_samples x n_features
-        The table with missing entries.
+        The table with missing values.
     filled : array-like, n_samples x n_features
-        The table as completed: the result of ``fit_transform``. Columns without any value may be
-        left out of it, and of the intervals; NaN is a cell that was not filled.
+        The imputed table: the result of ``fit_transform``. Columns without any value may be left
+        out, here and in the intervals. NaN is a value that was not imputed.
     names : list of str, optional
-        Of the columns; by default those of X, else of the fit, else their numbers.
-    title : str, default="Completed table"
+        Names of the columns; by default those of X, else those of the fit, else their numbers.
+    title : str, default="Imputed table"
     interval : (lower, upper), optional
         Ends of intervals, of the shape of `filled`: the result of ``model.interval(X)``.
     coverage : float, default=0.9
-        Of these intervals; they are checked at hidden entries.
+        Coverage of these intervals, which is checked at held-out entries.
     rows : list, optional
         Labels of the rows; by default their numbers, from 0.
     notes : list of str
@@ -138,89 +85,58 @@ def write_report(
     """
     if not 0 < coverage < 1:
         raise ValueError(f"coverage must be between 0 and 1, for instance 0.9; got {coverage!r}.")
-    known = filled_table(model, X, filled, names, interval, rows)
-    page = render(gather(model, known, coverage), model, title, notes)
-    _write(Path(path), page)
-
-
-def render(facts: Facts, model: Any, title: str, notes: Sequence[str]) -> str:
-    """The page as text."""
-    folder = files("hirank.report")
-    template, style, script = (
-        folder.joinpath(name).read_text(encoding="utf-8")
-        for name in ("page.html", "style.css", "script.js")
-    )
-    # The browser runs this script and no other, whatever a table may contain.
-    digest = b64encode(sha256(f"\n{script}".encode()).digest()).decode()
-    contents = "".join(f'<li><a href="#{key}">{name}</a></li>' for key, name, *_ in SECTIONS)
-    body = "\n".join(
-        f'<section id="{key}" aria-labelledby="{key}-title"><h2 id="{key}-title">{name}</h2>'
-        f'<p class="lead">{lead}</p>{draw(facts)}</section>'
-        for key, name, lead, draw in SECTIONS
-    )
-    return Template(template).substitute(
-        title=escape(title),
+    facts = collect_facts(model, make_table(model, X, filled, names, interval, rows), coverage)
+    environment = _environment()
+    style, script = (_read(environment, name) for name in ("style.css", "script.js"))
+    text = environment.get_template("page.html.j2").render(
+        facts=facts,
+        pictures=draw_pictures(model, facts),
+        title=title,
+        notes=notes,
         style=style,
         script=script,
-        digest=digest,
-        version=escape(version("hirank")),
-        notes="".join(f'<p class="lead">{escape(note)}</p>\n' for note in notes),
-        contents=contents,
-        sections=body,
-        footer=_footer(model),
+        # The browser runs this script and no other, whatever a table may contain.
+        digest=b64encode(sha256(script.encode()).digest()).decode(),
+        versions={name: version(name) for name in ("hirank", "numpy", "scipy", "scikit-learn")},
+        python=platform.python_version(),
+        estimator=type(model).__name__,
+        call=_shorten(model),
+        parameters={k: _shorten(v) for k, v in sorted(model.get_params(deep=False).items())},
     )
+    with replace_file(path) as file:
+        # Lone surrogates, which file names may contain, cannot be encoded.
+        file.write(text.encode("utf-8", "replace"))
 
 
-def _footer(model: Any) -> str:
-    """Versions, parameters, and how to get the same again."""
-    used = ", ".join(f"{name} {version(name)}" for name in ("numpy", "scipy", "scikit-learn"))
-    parameters = [
-        f"{head(name)}<td><code>{escape(_plain(value))}</code></td>"
-        for name, value in sorted(model.get_params(deep=False).items())
-    ]
-    call = escape(f"from hirank import KFMC\n\nmodel = {_plain(model)}\n")
-    again = escape("filled = model.fit_transform(table)\nprint(model.summary())")
-    seed = (
-        ""
-        if model.random_state is not None
-        else "<p>No <code>random_state</code> was given: another run hides other entries.</p>"
+@cache
+def _environment() -> Environment:
+    environment = Environment(
+        loader=PackageLoader("hirank.report"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
     )
-    return (
-        f"<p>Written by hirank {escape(version('hirank'))} with Python "
-        f"{platform.python_version()}, {used}.</p><p>To reproduce:</p>"
-        f"<pre>{call}{again}</pre>{seed}"
-        f"<details><summary>All parameters</summary>"
-        + table("Parameters of the model", ["Name", "Value"], parameters)
-        + "</details><noscript><p>Searching, sorting and choosing a column need JavaScript; all "
-        "else is here without it.</p></noscript>"
-    )
+    environment.filters |= {
+        "number": number,
+        "percent": percent,
+        "duration": duration,
+        "plural": plural,
+        "whole": "{:,}".format,
+        "exact": lambda value: "" if math.isnan(value) else f"{value:.6g}",
+        "largest": sort_by_largest,
+    }
+    environment.tests["finite"] = math.isfinite
+    return environment
 
 
-def _plain(value: Any) -> str:
-    """Its repr on one line, without addresses of objects in memory, and not without end."""
+def _read(environment: Environment, name: str) -> Markup:
+    """Return a file of the templates as it is."""
+    assert environment.loader is not None
+    return Markup(environment.loader.get_source(environment, name)[0])
+
+
+def _shorten(value: object) -> str:
+    """Return the representation of a value on one line, without addresses in memory."""
     text = re.sub(r" at 0x[0-9a-f]+", "", " ".join(repr(value).split()))
     return text if len(text) <= 500 else text[:499] + "\N{HORIZONTAL ELLIPSIS}"
-
-
-def _write(path: Path, text: str) -> None:
-    """All of it or nothing."""
-    handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as file:
-            # Lone halves of surrogate pairs can come from file names; they are no text.
-            file.write(text.encode("utf-8", "replace").decode("utf-8"))
-            file.flush()
-            os.fsync(file.fileno())
-        os.chmod(temporary, 0o666 & ~_umask())
-        os.replace(temporary, path)
-    except BaseException:
-        with suppress(FileNotFoundError):
-            os.unlink(temporary)
-        raise
-
-
-def _umask() -> int:
-    """The permissions that new files of this process don't get; it can't be asked for alone."""
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask

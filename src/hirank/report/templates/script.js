@@ -1,11 +1,11 @@
 "use strict";
-// What went wrong is kept where a test, or a person with the inspector, can see it.
+// Errors are kept in an attribute, where a test or an inspector can see them.
 const root = document.documentElement;
 window.addEventListener("error", (event) => {
   root.dataset.errors = ((root.dataset.errors || "") + " " + event.message).trim();
 });
 
-// #search=...&feature=...&theme=dark: a link can say what to show.
+// A link selects what is shown: #search=...&feature=...&sort=...&theme=dark
 const wanted = new URLSearchParams(location.hash.slice(1));
 if (["dark", "light"].includes(wanted.get("theme"))) root.dataset.theme = wanted.get("theme");
 document.querySelectorAll(".needs-script").forEach((part) => { part.hidden = false; });

@@ -1,0 +1,125 @@
+"""The pictures of the report: those of `hirank.plot`, as SVG that belongs to the page."""
+
+from __future__ import annotations
+
+import re
+import warnings
+from collections.abc import Callable
+from html import escape
+from io import StringIO
+
+import matplotlib.style
+import numpy as np
+from markupsafe import Markup
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from hirank import plot
+from hirank._text import percent
+from hirank.estimators.kfmc import KFMC
+from hirank.report.facts import Column, Facts, sort_by_largest
+
+MAX_COLUMNS = 20  # with a picture of their held-out entries
+MAX_POINTS = 8000  # in all of these pictures
+INK, MUTED = "#1b2127", "#56606b"
+VARIABLES = {
+    plot.BLUE: "own",
+    plot.VERMILION: "linear",
+    plot.GRAY: "mean",
+    plot.GRID: "line",
+    plot.GROUND: "card",
+    INK: "ink",
+    MUTED: "muted",
+}
+"""Variables of the style sheet for the colors of a picture, so that dark pages have others."""
+STYLE = {
+    "svg.fonttype": "none",
+    "font.sans-serif": ["DejaVu Sans"],
+    "figure.facecolor": "none",
+    "axes.facecolor": "none",
+    "axes.edgecolor": MUTED,
+    "legend.frameon": False,
+    **dict.fromkeys(("text.color", "axes.titlecolor", "axes.labelcolor"), INK),
+    **dict.fromkeys(("xtick.color", "ytick.color"), MUTED),
+}
+
+
+def draw_pictures(model: KFMC, facts: Facts) -> dict[str, Markup]:
+    """Return the pictures by name; those of held-out entries by the numbers of their columns."""
+    names, table = [column.name for column in facts.columns], facts.table
+    known = np.where(table.observed, table.values, np.nan)
+    share = percent(facts.n_missing / known.size)
+    found = {
+        "missingness": make_svg(
+            "missingness",
+            f"Pattern of missing values: {share} of the table",
+            lambda ax: plot.missingness(known, names=names, ax=ax),
+            height=4.8,  # names of columns take much of it
+        )
+    }
+    if facts.n_stages:
+        label = "Objective over time"
+        draw = lambda ax: plot.convergence(model, ax=ax)  # noqa: E731
+        found["convergence"] = make_svg("convergence", label, draw)
+    if any(np.isfinite(trial.error) for trial in facts.trials):
+        label = "Error of each compared model against the seconds that it took"
+        draw = lambda ax: plot.candidates(model, ax=ax)  # noqa: E731
+        found["candidates"] = make_svg("candidates", label, draw)
+    return found | draw_held_out(model, facts)
+
+
+def draw_held_out(model: KFMC, facts: Facts, max_columns: int = MAX_COLUMNS) -> dict[str, Markup]:
+    """Return pictures of the held-out entries of all columns, and of those with large errors."""
+    if not facts.n_held_out:
+        return {}
+    judged = [column for column in facts.columns if column.n_held_out]
+    judged = sort_by_largest(judged, "error")[:max_columns]
+    label = "Imputed against true values of all columns, in standard deviations"
+    found = {"all": make_svg("all", label, lambda ax: plot.held_out(model, ax=ax))}
+    for column in judged:
+
+        def draw(ax: Axes, column: Column = column) -> None:
+            most = MAX_POINTS // len(judged)
+            plot.held_out(model, feature=column.index, max_points=most, ax=ax)
+            # The table may have other names than the model.
+            ax.set_xlabel("true value", parse_math=False)
+
+        label = f"Imputed against true values of {column.name}"
+        found[column.key] = make_svg(column.key, label, draw)
+    return found
+
+
+def make_svg(
+    key: str, label: str, draw: Callable[[Axes], object], *, height: float = 4.0
+) -> Markup:
+    """Return a picture for a page of HTML: one element, without styles or ids that others have.
+
+    Texts stay texts, in the font of the page. The same picture gives the same characters.
+    """
+    style = matplotlib.style.context(["default", STYLE | {"svg.hashsalt": f"hirank {key}"}])
+    with style, warnings.catch_warnings():
+        # Glyphs that matplotlib's font does not have: browsers take them from another one.
+        warnings.simplefilter("ignore", UserWarning)
+        figure = Figure(figsize=(5.0, height), layout="constrained")
+        draw(figure.subplots())
+        text = StringIO()
+        absent = dict.fromkeys(("Creator", "Date", "Format", "Type"))
+        figure.savefig(text, format="svg", metadata=absent)
+    svg = text.getvalue()
+    view = re.search(r'viewBox="[^"]*"', svg)
+    assert view is not None
+    inside = re.sub(r"<[^>]*>", _adapt_tag, svg[svg.index("</style>") :])
+    inside = inside.partition("</defs>")[2]
+    return Markup(f'<svg {view[0]} role="img" aria-label="{escape(label)}">{inside}')
+
+
+def _adapt_tag(tag: re.Match[str]) -> str:
+    """Replace colors by variables, and drop ids that no other element refers to."""
+    text = tag[0].replace("xlink:href", "href")
+    if text.startswith(("<g ", "<image ")):
+        text = re.sub(r' id="[^"]*"', "", text)
+    return re.sub(
+        r"(?<=: )#[0-9a-f]{6}\b",
+        lambda color: f"var(--{VARIABLES[color[0]]})" if color[0] in VARIABLES else color[0],
+        text,
+    )
