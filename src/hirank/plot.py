@@ -215,7 +215,7 @@ def held_out(
     >>> X[::4, 1] = np.nan
     >>> model = KFMC(max_iter=20, random_state=0).fit(X)
     >>> held_out(model, feature=1).get_xlabel()
-    'true value of 1'
+    'true value'
     """
     check_is_fitted(model)
     entries = model.held_out_
@@ -225,13 +225,13 @@ def held_out(
             "Leave n_components='auto' or mix=True."
         )
     if feature is None:
-        points, label = _standardize(entries), "true value (standard deviations)"
+        points, unit = _standardize(entries), " (standard deviations)"
     else:
         mine = entries["feature"] == _find_column(model, feature)
         if not mine.any():
             raise ValueError(f"No entry of feature {feature!r} was held out. Select another one.")
         points = np.array([entries["truth"][mine], entries["fill"][mine]])
-        label = f"true value of {_shorten(feature)}"
+        unit = ""
     shown = points[:, evenly_spaced(points.shape[1], max_points)]
     ax = _axes(ax)
     alpha = 0.7 if shown.shape[1] <= 200 else 0.4
@@ -241,7 +241,7 @@ def held_out(
         ax.plot([low, high], [low, high], color=GRAY, linestyle="--", linewidth=1)
     title = plural(points.shape[1], "held-out entry", "held-out entries")
     some = f", {shown.shape[1]:,} shown" if shown.shape[1] < points.shape[1] else ""
-    _label(ax, label, "imputed value", title + some)
+    _label(ax, f"true value{unit}", f"imputed value{unit}", title + some)
     return ax
 
 

@@ -211,9 +211,7 @@ def test_columns_without_values_stay_missing_and_are_listed(plain, tmp_path):
     one = text_of(tmp_path / "1.html", model, X, kept, names=names)
     assert one == text_of(tmp_path / "2.html", model, X, full, names=names)
     page = Page(one)
-    assert any(
-        row[0] == "void" and row[1].startswith("has no observed") for row in page.rows
-    )
+    assert any(row[0] == "void" and row[1].startswith("has no observed") for row in page.rows)
     assert "30 missing values" in one
 
 
@@ -297,7 +295,7 @@ def test_pictures_have_labels_and_the_colors_of_the_page(fitted, tmp_path):
 def test_a_picture_does_not_depend_on_the_style_of_a_notebook():
     matplotlib = pytest.importorskip("matplotlib")
 
-    def draw(ax):
+    def draw(*, ax):
         ax.plot([1, 2], [3, 4], color="#0072b2")
         ax.set_title("\u8868 $x$ <b>", parse_math=False)
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 import re
 import warnings
 from collections.abc import Callable
+from functools import partial
 from html import escape
 from io import StringIO
+from typing import TypeAlias
 
 import matplotlib.style
 import numpy as np
@@ -17,7 +19,7 @@ from matplotlib.figure import Figure
 from hirank import plot
 from hirank._text import percent
 from hirank.estimators.kfmc import KFMC
-from hirank.report.facts import Column, Facts, sort_by_largest
+from hirank.report.facts import Facts, sort_by_largest
 
 MAX_COLUMNS = 20  # with a picture of their held-out entries
 MAX_POINTS = 8000  # in all of these pictures
@@ -32,6 +34,7 @@ VARIABLES = {
     MUTED: "muted",
 }
 """Variables of the style sheet for the colors of a picture, so that dark pages have others."""
+Draw: TypeAlias = Callable[..., Axes]
 STYLE = {
     "svg.fonttype": "none",
     "font.sans-serif": ["DejaVu Sans"],
@@ -46,25 +49,18 @@ STYLE = {
 
 def draw_pictures(model: KFMC, facts: Facts) -> dict[str, Markup]:
     """Return the pictures by name; those of held-out entries by the numbers of their columns."""
-    names, table = [column.name for column in facts.columns], facts.table
+    table = facts.table
     known = np.where(table.observed, table.values, np.nan)
-    share = percent(facts.n_missing / known.size)
-    found = {
-        "missingness": make_svg(
-            "missingness",
-            f"Pattern of missing values: {share} of the table",
-            lambda ax: plot.missingness(known, names=names, ax=ax),
-            height=4.8,  # names of columns take much of it
-        )
-    }
+    label = f"Pattern of missing values: {percent(facts.n_missing / known.size)} of the table"
+    draw: Draw = partial(plot.missingness, known, names=table.names)
+    # Names of columns take much of the height.
+    found = {"missingness": make_svg("missingness", label, draw, height=4.8)}
     if facts.n_stages:
-        label = "Objective over time"
-        draw = lambda ax: plot.convergence(model, ax=ax)  # noqa: E731
-        found["convergence"] = make_svg("convergence", label, draw)
+        draw = partial(plot.convergence, model)
+        found["convergence"] = make_svg("convergence", "Objective over time", draw)
     if any(np.isfinite(trial.error) for trial in facts.trials):
         label = "Error of each compared model against the seconds that it took"
-        draw = lambda ax: plot.candidates(model, ax=ax)  # noqa: E731
-        found["candidates"] = make_svg("candidates", label, draw)
+        found["candidates"] = make_svg("candidates", label, partial(plot.candidates, model))
     return found | draw_held_out(model, facts)
 
 
@@ -75,23 +71,16 @@ def draw_held_out(model: KFMC, facts: Facts, max_columns: int = MAX_COLUMNS) -> 
     judged = [column for column in facts.columns if column.n_held_out]
     judged = sort_by_largest(judged, "error")[:max_columns]
     label = "Imputed against true values of all columns, in standard deviations"
-    found = {"all": make_svg("all", label, lambda ax: plot.held_out(model, ax=ax))}
+    found = {"all": make_svg("all", label, partial(plot.held_out, model))}
     for column in judged:
-
-        def draw(ax: Axes, column: Column = column) -> None:
-            most = MAX_POINTS // len(judged)
-            plot.held_out(model, feature=column.index, max_points=most, ax=ax)
-            # The table may have other names than the model.
-            ax.set_xlabel("true value", parse_math=False)
-
         label = f"Imputed against true values of {column.name}"
+        most = MAX_POINTS // len(judged)
+        draw = partial(plot.held_out, model, feature=column.index, max_points=most)
         found[column.key] = make_svg(column.key, label, draw)
     return found
 
 
-def make_svg(
-    key: str, label: str, draw: Callable[[Axes], object], *, height: float = 4.0
-) -> Markup:
+def make_svg(key: str, label: str, draw: Draw, *, height: float = 4.0) -> Markup:
     """Return a picture for a page of HTML: one element, without styles or ids that others have.
 
     Texts stay texts, in the font of the page. The same picture gives the same characters.
@@ -101,7 +90,7 @@ def make_svg(
         # Glyphs that matplotlib's font does not have: browsers take them from another one.
         warnings.simplefilter("ignore", UserWarning)
         figure = Figure(figsize=(5.0, height), layout="constrained")
-        draw(figure.subplots())
+        draw(ax=figure.subplots())
         text = StringIO()
         absent = dict.fromkeys(("Creator", "Date", "Format", "Type"))
         figure.savefig(text, format="svg", metadata=absent)
