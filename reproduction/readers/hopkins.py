@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from hirank._checks import count
 from hirank._typing import Array, IntArray
-from hirank.datasets.checks import check_count
 from reproduction.readers.files import find_file, read_mat
 
 HOW = (
@@ -69,7 +69,7 @@ def load_hopkins(name: str | Path, *, frames: int = 6) -> Trajectories:
             f"{path}: s must contain an integer for each of the {x.shape[1]} points in x; "
             f"its shape is {content['s'].shape}."
         )
-    check_count("frames", frames, most=x.shape[2])
+    count(most=x.shape[2])("frames", frames)
     selected = np.linspace(0, x.shape[2] - 1, frames).round().astype(int)
     X = x[:2, :, selected].transpose(1, 2, 0).reshape(len(s), 2 * frames)
     return Trajectories(X.astype(np.float64), s.astype(np.intp))

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from hirank.datasets.checks import check_count
+from hirank._checks import check_counts
 from reproduction.readers.asf_amc import Motion, number_channels, read_amc
 from reproduction.readers.files import find_file, read_mat
 
@@ -55,7 +55,7 @@ def load_mocap(
     >>> X.shape  # doctest: +SKIP
     (3392, 62)
     """
-    check_count("step", step)
+    check_counts(step=step)
     path = find_file([PAPER_FILE if path is None else path], HOW)
     expected = sum(CMU_BONES.values())
     if path.suffix.lower() == ".amc":

@@ -131,7 +131,7 @@ def test_wrong_arguments_are_refused(tmp_path):
     ]:
         with pytest.raises(ValueError, match=message):
             load_mocap(tmp_path / path, **settings)
-    with pytest.raises(ValueError, match="frames must be a whole number from 1 to 29"):
+    with pytest.raises(ValueError, match="frames must be an integer from 1 to 29"):
         load_hopkins(tmp_path / "a.mat", frames=30)
 
 
