@@ -12,12 +12,13 @@ from hirank._typing import PathLike
 
 
 @contextmanager
-def replace_file(path: PathLike) -> Iterator[BinaryIO]:
+def replace_file(path: PathLike, *, overwrite: bool = True) -> Iterator[BinaryIO]:
     """Open a binary file that takes the place of `path` when the block ends without an error.
 
     The file at `path` is complete at any time: the old one, or the new one. Permissions of a file
     that is replaced are kept, and a symbolic link keeps pointing to the file that is replaced. An
-    error in the block leaves everything as it was.
+    error in the block leaves everything as it was. Without `overwrite`, a file that exists when the
+    block ends is kept, and FileExistsError is raised.
 
     Examples
     --------
@@ -31,7 +32,9 @@ def replace_file(path: PathLike) -> Iterator[BinaryIO]:
     'complete'
     """
     target = os.path.realpath(path)
-    temporary = f"{target}.{secrets.token_hex(4)}.tmp"
+    folder, name = os.path.split(target)
+    # The name is cut such that a long one does not exceed the limit of the file system.
+    temporary = os.path.join(folder, f".{name[:100]}.{secrets.token_hex(4)}.tmp")
     try:
         with open(temporary, "xb") as file:
             if os.path.exists(target):
@@ -39,8 +42,24 @@ def replace_file(path: PathLike) -> Iterator[BinaryIO]:
             yield file
             file.flush()
             os.fsync(file.fileno())
-        os.replace(temporary, target)
+        if overwrite:
+            os.replace(temporary, target)
+        else:
+            _rename_to_new(temporary, target)
     except BaseException:
         with suppress(FileNotFoundError):
             os.unlink(temporary)
         raise
+
+
+def _rename_to_new(temporary: str, target: str) -> None:
+    """Rename a file; raise FileExistsError if there is one of that name, also in a race."""
+    try:
+        os.link(temporary, target)
+    except FileExistsError:
+        raise
+    except OSError:  # a file system without hard links: an empty file reserves the name
+        os.close(os.open(target, os.O_CREAT | os.O_EXCL | os.O_WRONLY))
+        os.replace(temporary, target)
+    else:
+        os.unlink(temporary)

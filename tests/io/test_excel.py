@@ -3,7 +3,8 @@ import datetime
 import numpy as np
 import pytest
 
-from hirank.io import FileError, create, open_table
+from hirank.exceptions import FileError, OutputExistsError
+from hirank.io import create, open_table
 
 openpyxl = pytest.importorskip("openpyxl")
 
@@ -39,36 +40,60 @@ def cells(sheet):
     return [list(row) for row in sheet.iter_rows(values_only=True)]
 
 
-def test_holes_are_filled_and_the_rest_stays(path):
-    day = datetime.datetime(2024, 5, 1)
-    book = save(
-        path, [["a", "b", "day", "w"], [1, 2.5, day, "x"], [None, "NA", day, 7], [3, "", day, None]]
-    )
-    sheet = book["first"]
-    sheet["A3"].number_format = "0.00"
-    sheet["B2"].font = openpyxl.styles.Font(bold=True)
-    sheet.column_dimensions["B"].width = 33
-    book.create_sheet("other")["C5"] = "=SUM(first!A2:A4)"
+DAY = datetime.datetime(2024, 5, 1, 13, 30)
+
+
+def test_imputed_values_and_all_other_values_are_in_a_new_workbook(path):
+    rows = [[1, 2.5, DAY, "x"], [None, "NA", None, 7], [3, "", DAY.date(), True]]
+    book = save(path, [["a", "b", "day", "w"], *rows], other=[["not", "copied"]])
+    book["first"]["A2"].font = openpyxl.styles.Font(bold=True)
     book.save(path)
     with open_table(path) as file:
         table = file.read()
     assert table.numeric == ("a", "b")
-    assert table.integral == ("a",)
+    assert table.types.integral == ("a",)
     assert table.line(1) == 3
+
     out = complete(path)
-    assert cells(out["first"])[1:] == [[1, 2.5, day, "x"], [9.5, 9.5, day, 7], [3, 9.5, day, None]]
-    assert out["first"]["A3"].number_format == "0.00"
-    assert out["first"]["B2"].font.bold
-    assert out["first"].column_dimensions["B"].width == 33
-    assert out["other"]["C5"].value == "=SUM(first!A2:A4)"
+
+    assert out.sheetnames == ["first"]
+    midnight = datetime.datetime.combine(DAY.date(), datetime.time())
+    assert cells(out["first"]) == [
+        ["a", "b", "day", "w"],
+        [1, 2.5, DAY, "x"],
+        [9.5, 9.5, None, 7],
+        [3, 9.5, midnight, True],
+    ]
+    assert out["first"]["C2"].is_date
+    assert not out["first"]["A2"].font.bold
     assert complete(path, fill=4.0)["first"]["A3"].value == 4
 
 
-def test_formulas_stay(path):
+def test_an_error_keeps_the_workbook(path):
+    save(path, [["a"], [1], [None]])
+    before = path.read_bytes()
+    with pytest.raises(OutputExistsError), open_table(path) as file:
+        create(path, file)
+    assert path.read_bytes() == before
+
+
+def test_formulas_become_values(path):
     save(path, [["a", "b"], [1, "=A2*2"], [None, "=A3*2"], [3, 1]])
-    out = complete(path)
-    # Without Excel nothing has computed the formulas: they read as missing, and stay as they are.
-    assert cells(out["first"]) == [["a", "b"], [1, "=A2*2"], [9.5, "=A3*2"], [3, 1]]
+    # Without Excel nothing has computed the formulas: they are read as missing.
+    assert cells(complete(path)["first"]) == [["a", "b"], [1, 9.5], [9.5, 9.5], [3, 1]]
+
+
+def test_dates_of_other_formats_are_dates_in_excel(tmp_path, path):
+    pa = pytest.importorskip("pyarrow")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    zone = datetime.timezone.utc
+    days = {"d": [DAY, None], "z": [DAY.replace(tzinfo=zone), None], "n": [1.5, 2.5]}
+    parquet.write_table(pa.table(days), tmp_path / "t.parquet")
+    with open_table(tmp_path / "t.parquet") as file, create(path, file) as writer:
+        table = file.read()
+        writer.write(table, table.numbers)
+    sheet = openpyxl.load_workbook(path).active
+    assert cells(sheet)[1:] == [[DAY, "2024-05-01 13:30:00+00:00", 1.5], [None, None, 2.5]]
 
 
 def test_a_table_that_does_not_start_in_the_corner(path):
@@ -77,11 +102,7 @@ def test_a_table_that_does_not_start_in_the_corner(path):
         assert file.names == ("a", "b")
         assert file.read().line(0) == 3
     out = complete(path, extra={"u": 0.5})
-    assert cells(out["first"])[1:] == [
-        [None, None, "a", "b", "u"],
-        [None, None, 1, 9.5, 0.5],
-        [None, None, 9.5, 2, 0.5],
-    ]
+    assert cells(out["first"]) == [["a", "b", "u"], [1, 9.5, 0.5], [9.5, 2, 0.5]]
 
 
 def test_sheets(path):
@@ -89,26 +110,26 @@ def test_sheets(path):
     with open_table(path, sheet="second") as file:
         assert file.names == ("b",)
     assert cells(complete(path, sheet="second")["second"]) == [["b"], [9.5], [2]]
-    with pytest.raises(FileError, match='no sheet "x"; there are: "first", "second", "third"'):
+    with pytest.raises(FileError, match='No sheet "x". The sheets are "first", "second", "third"'):
         open_table(path, sheet="x")
     with pytest.raises(FileError, match="is empty"):
         open_table(path, sheet="third")
 
 
-def test_strays(path):
+def test_invalid_cells(path):
     rows = [["a", "b", "c"]] + [[i, True, "#N/A"] for i in range(9)] + [["#DIV/0!", 1, "5"]]
     save(path, rows)
     with open_table(path) as file:
         table = file.read()
     assert table.numeric == ("c",)
-    assert table.almost == {"a": [(11, "#DIV/0!")]}
-    with open_table(path, numeric=["a"]) as file, pytest.raises(FileError, match="line 11"):
+    assert table.types.nearly_numeric == {"a": [(11, "#DIV/0!")]}
+    with open_table(path, numeric=["a"]) as file, pytest.raises(FileError, match="Line 11"):
         file.read()
 
 
 def test_header(path):
     save(path, [[1, 2], [3, None]])
-    with pytest.raises(FileError, match="numbers only"):
+    with pytest.raises(FileError, match="contains only numbers"):
         open_table(path)
     assert cells(complete(path, header=False)["first"]) == [[1, 2], [3, 9.5]]
     save(path, [[None, "x"], [0, 1], [1, None]])
@@ -121,7 +142,7 @@ def test_text_that_excel_does_not_hold(tmp_path, path):
     with (
         open_table(tmp_path / "t.csv") as file,
         create(path, like=file) as writer,
-        pytest.raises(FileError, match="can't hold the text"),
+        pytest.raises(FileError, match="cannot store the text"),
     ):
         writer.write(file.read(), np.zeros((1, 1)))
 
@@ -129,5 +150,5 @@ def test_text_that_excel_does_not_hold(tmp_path, path):
 @pytest.mark.parametrize("data", [b"", b"PK\x03\x04", b"a,b\n1,2\n"])
 def test_other_files(path, data):
     path.write_bytes(data)
-    with pytest.raises(FileError, match=r"not an \.xlsx file"):
+    with pytest.raises(FileError, match=r"Not an? \.xlsx file"):
         open_table(path)

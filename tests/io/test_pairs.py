@@ -1,17 +1,26 @@
-"""Every format into every other."""
+"""Every format into and from CSV and Parquet, and so into every other."""
 
 import itertools
 
 import numpy as np
 import pytest
 
-from hirank.io import FileError, create, open_table
+from hirank.exceptions import OutputError
+from hirank.io import create, open_table
 
 pytest.importorskip("pyarrow")
 pytest.importorskip("openpyxl")
 
-FORMATS = ["csv", "tsv", "csv.gz", "parquet", "feather", "npy", "npz", "mat", "xlsx"]
-NAMELESS = {"npy", "npz", "mat"}
+FORMATS = ["csv", "tsv", "csv.gz", "parquet", "feather", "npy", "xlsx"]
+HUBS = ["csv", "parquet"]
+NAMELESS = {"npy"}
+
+pytestmark = pytest.mark.slow
+
+
+def through_hubs(formats):
+    """Return the pairs of formats of which one is a hub."""
+    return [pair for pair in itertools.product(formats, formats) if set(pair) & set(HUBS)]
 
 
 def write_as(source, target, fill):
@@ -30,7 +39,7 @@ def folder(tmp_path_factory):
     return folder
 
 
-@pytest.mark.parametrize(("old", "new"), list(itertools.product(FORMATS, FORMATS)))
+@pytest.mark.parametrize(("old", "new"), through_hubs(FORMATS))
 def test_numbers(folder, old, new):
     target = folder / f"{old}.to.{new}"
     with open_table(folder / f"in.{old}") as file, create(target, like=file) as writer:
@@ -42,14 +51,15 @@ def test_numbers(folder, old, new):
     np.testing.assert_array_equal(table.numbers, expected)
     named = new not in NAMELESS and old not in NAMELESS
     assert table.names[:2] == (("a", "b") if named else ("column 1", "column 2"))
-    if named:
-        assert table.integral == ("a", "c")
+    # Columns with missing values that are written in parts have no integer types.
+    if named and {old, new} <= {"csv", "tsv", "csv.gz", "xlsx"}:
+        assert table.types.integral == ("a", "c")
 
 
 TEXT = ["csv", "tsv", "parquet", "arrow", "xlsx"]
 
 
-@pytest.mark.parametrize(("old", "new"), list(itertools.product(TEXT, TEXT)))
+@pytest.mark.parametrize(("old", "new"), through_hubs(TEXT))
 def test_words(tmp_path, old, new):
     words = ["x,y", "", 'say "so"', "ä\tb", "=1+1", "12345678901234567890"]
     start = tmp_path / "start.csv"
@@ -66,17 +76,14 @@ def test_words(tmp_path, old, new):
         assert [cell or "" for cell in file.read().column("the, word")] == words
 
 
-@pytest.mark.parametrize("suffix", sorted(NAMELESS))
-def test_words_do_not_fit_into_matrices(tmp_path, suffix):
+def test_text_is_not_written_into_a_matrix(tmp_path):
     (tmp_path / "t.csv").write_text("a,b\n1,x\n")
-    with pytest.raises(FileError, match='numbers only, and the column "b" is not numeric'):
-        write_as(tmp_path / "t.csv", tmp_path / f"t.{suffix}", 0.0)
+    with pytest.raises(OutputError, match='only numbers, but column "b" is not numeric'):
+        write_as(tmp_path / "t.csv", tmp_path / "t.npy", 0.0)
     assert len(list(tmp_path.iterdir())) == 1
 
 
-@pytest.mark.parametrize(
-    ("old", "new"), list(itertools.product(["csv", "parquet", "xlsx"], FORMATS))
-)
+@pytest.mark.parametrize(("old", "new"), list(itertools.product(HUBS, FORMATS)))
 def test_no_rows(tmp_path, old, new):
     (tmp_path / "start.csv").write_text("a,b\n")
     write_as(tmp_path / "start.csv", tmp_path / f"in.{old}", 0.0)

@@ -4,10 +4,13 @@ import csv
 import io
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from hirank.io import create, open_table
+
+pytestmark = pytest.mark.slow
 
 CELLS = st.one_of(
     st.sampled_from(["", "NA", "nan", "1", "-2.50", "3e5", " 4 ", "0,5", "1_0", "inf", "007"]),
@@ -70,7 +73,7 @@ def test_observed_cells_come_back(tmp_path_factory, table):
         for i in np.flatnonzero(np.isnan(found.numbers[:, j])):
             expected[i + 1][names.index(name)] = f"6{decimal}5"
     assert back == expected
-    # What had no hole is the same to the byte.
+    # A table without missing cells is the same to the byte.
     if not np.isnan(found.numbers).any():
         assert out.removeprefix("\ufeff") == text
     assert sum(map(len, parts)) == len(rows)

@@ -7,6 +7,8 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from hirank.exceptions import OutputError
+
 UNEXPECTED, USAGE, BAD_INPUT, CANNOT_WRITE, NOTHING_FILLED, INTERRUPTED = 1, 2, 3, 4, 5, 130
 
 
@@ -45,8 +47,6 @@ def ending() -> Iterator[None]:
     except ModuleNotFoundError as error:
         _end(f'This needs {error.name}: pip install "hirank[cli]"', UNEXPECTED)
     except (ValueError, TypeError) as error:
-        from hirank.io import OutputError  # not before: help needs no NumPy
-
         if not _ours(error):
             raise
         _end(str(error), CANNOT_WRITE if isinstance(error, OutputError) else BAD_INPUT)

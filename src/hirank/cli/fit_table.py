@@ -234,7 +234,7 @@ def _hint(table: Table) -> str:
     """Which cells keep a column from being numeric."""
     words = [
         f"{name!r} has {_listed(dict.fromkeys(cell for _, cell in cells))} (line {cells[0][0]})"
-        for name, cells in table.almost.items()
+        for name, cells in table.types.nearly_numeric.items()
     ]
     if not words:
         return ""

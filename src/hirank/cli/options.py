@@ -13,8 +13,8 @@ Data = Annotated[
     str,
     typer.Argument(
         metavar="TABLE",
-        help="CSV or TSV (also .gz), Parquet, Arrow, Excel, NumPy or MATLAB file; - is CSV on "
-        "standard input.",
+        help="CSV or TSV (also .gz), Parquet, Arrow, Excel or NumPy file; - is CSV on standard "
+        "input.",
         show_default=False,
     ),
 ]
@@ -69,9 +69,6 @@ Encoding = Annotated[str, typer.Option(help="Of a text file.", rich_help_panel=T
 Sheet = Annotated[
     str | None,
     typer.Option(help="Of an Excel file; the first if not given.", rich_help_panel=TABLE),
-]
-Key = Annotated[
-    str | None, typer.Option(help="Variable of a .mat or .npz file.", rich_help_panel=TABLE)
 ]
 Header = Annotated[
     bool,

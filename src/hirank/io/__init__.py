@@ -1,53 +1,36 @@
-"""Tables in files: read, written, never left half written."""
+"""Tables in files: read and written, complete or not at all.
+
+To add a format, write a module with a `TableFile` and a `Writer`, and add it to `_FORMATS`.
+"""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Sequence
 from importlib import import_module
+from typing import Any
 
+from hirank._typing import PathLike
+from hirank.exceptions import FileError, OutputError
 from hirank.io.cells import Missing
-from hirank.io.errors import FileError, OutputError, Path
-from hirank.io.output import Replacement, Writer
-from hirank.io.table import Options, Table, TableFile
+from hirank.io.output import Writer, check_output, is_direct
+from hirank.io.table import ReadOptions, Table, TableFile
 
-__all__ = ["FileError", "OutputError", "Table", "TableFile", "Writer", "create", "open_table"]
+__all__ = ["Table", "TableFile", "Writer", "create", "open_table"]
 
-_TEXT = ("csv", "tsv", "txt", "dat")
-_FORMATS = dict.fromkeys(_TEXT, "text") | {
-    "parquet": "parquet",
-    "pq": "parquet",
-    "arrow": "ipc",
-    "feather": "ipc",
-    "ipc": "ipc",
-    "npy": "npy",
-    "npz": "npz",
-    "mat": "mat",
-    "xlsx": "xlsx",
-}
-# Imported when needed: the libraries behind some of these take a while to load.
-_READERS = {
-    "text": ("text", "TextFile"),
-    "parquet": ("columnar", "ParquetFile"),
-    "ipc": ("columnar", "ArrowFile"),
-    "npy": ("arrays", "NpyFile"),
-    "npz": ("arrays", "NpzFile"),
-    "mat": ("arrays", "MatFile"),
-    "xlsx": ("excel", "ExcelFile"),
-}
-_WRITERS = {
-    "text": ("text_output", "TextWriter"),
-    "parquet": ("columnar_output", "ParquetWriter"),
-    "ipc": ("columnar_output", "ArrowWriter"),
-    "npy": ("arrays_output", "NpyWriter"),
-    "npz": ("arrays_output", "NpzWriter"),
-    "mat": ("arrays_output", "MatWriter"),
-    "xlsx": ("excel_output", "ExcelWriter"),
+_TEXT = ("csv", "tsv", "txt", "dat")  # may be compressed
+# Extension: module, reader, writer. Imported on demand, since some of the libraries load slowly.
+_FORMATS = {
+    **dict.fromkeys(_TEXT, ("text", "TextFile", "TextWriter")),
+    **dict.fromkeys(("parquet", "pq"), ("columnar", "ParquetFile", "ParquetWriter")),
+    **dict.fromkeys(("arrow", "feather", "ipc"), ("columnar", "ArrowFile", "ArrowWriter")),
+    "npy": ("arrays", "NpyFile", "NpyWriter"),
+    "xlsx": ("excel", "ExcelFile", "ExcelWriter"),
 }
 
 
 def open_table(
-    path: Path,
+    path: PathLike,
     *,
     missing: Iterable[str | float] = (),
     numeric: Sequence[str] | None = None,
@@ -55,41 +38,38 @@ def open_table(
     delimiter: str | None = None,
     encoding: str = "utf-8",
     sheet: str | None = None,
-    key: str | None = None,
     header: bool = True,
 ) -> TableFile:
-    r"""A table in a file, of a format that its extension tells.
+    r"""Open a table in a file, whose extension selects the format.
 
     Text (.csv, .tsv, .txt, .dat, each with .gz), Parquet (.parquet, .pq), Arrow (.arrow, .feather,
-    .ipc), NumPy (.npy, .npz), MATLAB (.mat) and Excel (.xlsx). A column is numeric if all its cells
-    that are not missing are finite numbers; the others pass through as they are, and so does a
-    column of a text or Excel file without a name, which is nearly always a row number. Several
-    columns without a name are called "column 3" and so on, by their position.
+    .ipc), NumPy (.npy) and Excel (.xlsx). A column is numeric if all its cells that are not missing
+    are finite numbers; the others pass through as they are, and so does a column of a text or Excel
+    file without a name, which is nearly always a row number. Several columns without a name are
+    called "column 3" and so on, by their position.
 
     Parameters
     ----------
     path : str or path
         "-" is a text table on standard input.
     missing : strings and numbers
-        What stands for a missing value besides an empty cell, NaN, null, NA, N/A and None, in any
+        What marks a missing value in addition to an empty cell, NaN, null, NA, N/A and None, in any
         case; -200 also matches "-200.0".
     numeric : names, optional
-        The columns that must be numeric, in the order in which their numbers are wanted. By default
-        they are found.
+        The columns that must be numeric, in the order of the numbers to be returned. By default
+        they are detected.
     text : names
-        Columns that are not numeric, whatever their cells say (numbers of rows or people).
+        Columns that are not numeric even if their cells are numbers (numbers of rows or people).
     delimiter : str, optional
-        Of a text table; a space stands for any number of spaces. By default it is found. A comma is
-        taken as the decimal sign where the delimiter is ";" and the cells say so.
+        Of a text table; a space stands for any number of spaces. By default it is detected. A comma
+        is the decimal mark where the delimiter is ";" and the cells require it.
     encoding : str
         Of a text table.
     sheet : str, optional
         Of an Excel file; the first by default.
-    key : str, optional
-        The array in an .npz or .mat file, where there are several tables.
     header : bool
-        Whether the first row of a text table or Excel sheet gives the names of the columns. If not,
-        they are called "column 1", "column 2", ..., as they always are in NumPy and MATLAB files.
+        Whether the first row of a text table or Excel sheet contains the names of the columns. If
+        not, they are called "column 1", "column 2", ..., as they always are in NumPy files.
 
     Returns
     -------
@@ -98,7 +78,7 @@ def open_table(
     Raises
     ------
     FileError
-        With a sentence that says what to do.
+        If the file cannot be read; the message states the remedy.
 
     Examples
     --------
@@ -117,47 +97,47 @@ def open_table(
     "Tue",11.25,4
     <BLANKLINE>
     """
-    options = Options(
-        Missing(missing),
-        None if numeric is None else tuple(dict.fromkeys(numeric)),
-        tuple(text),
-        delimiter,
-        encoding,
-        sheet,
-        key,
-        header,
-    )
-    module, name = _READERS[_format(path)]
-    file: TableFile = getattr(import_module(f"hirank.io.{module}"), name)(path, options)
+    known = None if numeric is None else tuple(dict.fromkeys(numeric))
+    markers = Missing(missing)
+    options = ReadOptions(markers, known, tuple(text), delimiter, encoding, sheet, header)
+    module, reader, _ = _find_format(path, is_output=False)
+    file: TableFile = _load(module, reader)(path, options)
     return file
 
 
 def create(
-    path: Path, like: TableFile, *, force: bool = False, digits: int | None = None
+    path: PathLike, like: TableFile, *, force: bool = False, digits: int | None = None
 ) -> Writer:
-    r"""A writer for the completed table, of a format that the extension tells; a context manager.
+    r"""Make a writer for the imputed table, a context manager; the extension selects the format.
 
-    Cells that were observed are written as they stood; only missing numeric cells get a number. The
-    file appears under its name when it is complete: it is written to a temporary file in the same
-    folder, which an error removes.
+    Observed cells are written as they were read; only missing numeric cells get a number. The file
+    appears under its name when it is complete: it is written to a temporary file in the same
+    folder, which is removed after an error.
 
     Parameters
     ----------
     path : str or path
         "-" is standard output, as text.
     like : TableFile
-        The file the table comes from: text keeps its delimiter, quotes, line ends and header, Excel
-        its styles and other sheets, Parquet its metadata, .npz and .mat their other variables.
+        The file of the table: text keeps its delimiter, quotes, line ends and header, Parquet its
+        metadata, Excel the name of the sheet and the values (in a new workbook).
     force : bool
-        Replace a file that is there already (perhaps the input).
+        Overwrite an existing file, which may be the input.
     digits : int, optional
-        Significant digits of the numbers filled in, in text formats; by default the fewest that
-        give the number in single precision, eight or so.
+        Significant digits of the imputed numbers in text formats; by default as few as identify the
+        number in single precision, eight or so.
 
     Returns
     -------
     writer : Writer
         ``writer.write(table, filled, extra={})`` adds rows; see `open_table` for an example.
+
+    Raises
+    ------
+    OutputExistsError
+        If the file exists, and `force` is False.
+    OutputError
+        If the file cannot be written; the message states the remedy.
 
     Examples
     --------
@@ -176,29 +156,29 @@ def create(
     <BLANKLINE>
     """
     if digits is not None and not 1 <= digits <= 17:
-        raise ValueError(f"digits must be 1 to 17, got {digits}")
-    kind = _format(path, output=True)
-    output = Replacement(path, like.path, force=force)
-    if output.direct and kind != "text":
-        raise OutputError(f"{path}: only text can be written to a pipe or a device; name a file")
-    module, name = _WRITERS[kind]
-    writer: Writer = getattr(import_module(f"hirank.io.{module}"), name)(output, like, digits)
-    return writer
+        raise ValueError(f"digits must be between 1 and 17; got {digits}")
+    check_output(path, force=force)
+    module, _, name = _find_format(path, is_output=True)
+    kind: type[Writer] = _load(module, name)
+    if is_direct(path) and not kind.writes_streams:
+        problem = "This format cannot be written to a pipe or a device. Write to a file, or CSV."
+        raise OutputError(path, problem)
+    return kind(path, like, digits=digits, force=force)
 
 
-def _format(path: Path, *, output: bool = False) -> str:
-    name = os.fspath(path)
-    suffix = os.path.basename(name).lower().removesuffix(".gz").rpartition(".")[2]
-    compressed = name.lower().endswith(".gz")
-    special = name == "-" or (os.path.exists(name) and not os.path.isfile(name))
-    if suffix in _FORMATS and not (compressed and suffix not in _TEXT):
+def _load(module: str, name: str) -> Any:
+    return getattr(import_module(f"hirank.io.{module}"), name)
+
+
+def _find_format(path: PathLike, *, is_output: bool) -> tuple[str, str, str]:
+    name = os.fspath(path).lower()
+    suffix = os.path.basename(name).removesuffix(".gz").rpartition(".")[2]
+    if suffix in _FORMATS and (suffix in _TEXT or not name.endswith(".gz")):
         return _FORMATS[suffix]
-    if special:
-        return "text"
-    if not output and not os.path.exists(name):
-        raise FileError(f"{path}: there is no such file; check the name and the folder")
-    error = OutputError if output else FileError
-    raise error(
-        f"{path}: unknown kind of file; known are .csv, .tsv and .txt (also with .gz), .parquet, "
-        ".arrow, .feather, .npy, .npz, .mat and .xlsx"
-    )
+    if is_direct(path):
+        return _FORMATS["csv"]
+    if not is_output and not os.path.exists(path):
+        raise FileError(path, "No such file. Check the name and the folder.")
+    known = ", ".join(f".{extension}" for extension in _FORMATS)
+    problem = f"Unknown file format. The known extensions are {known} (text also with .gz)."
+    raise (OutputError if is_output else FileError)(path, problem)

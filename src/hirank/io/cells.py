@@ -1,143 +1,170 @@
-"""Numbers and missing values as they are written in cells."""
+"""Numbers and missing values in cells: how they are recognized, and how numbers are written."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
 from hirank._typing import Array, BoolArray
 
-__all__ = ["Missing", "Parsed", "is_number", "number", "parse", "whole_numbers"]
+__all__ = [
+    "Column",
+    "Missing",
+    "are_whole",
+    "check_numbers",
+    "collect_numbers",
+    "contain_only_numbers",
+    "fit_integers",
+    "format_numbers",
+    "is_number",
+    "parse_column",
+    "parse_number",
+]
 
-_WORDS = ("", "nan", "null", "na", "n/a", "none")
+_WORDS = ("", "nan", "null", "na", "n/a", "none", "+nan", "-nan")
 _NUMBER = re.compile(r"\s*[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?\s*", re.ASCII)
-_SIGNED_NAN = ("+nan", "-nan")
-_HOPELESS = 0.5  # share of numbers below which a column is text, and not looked at any more
-_STRAYS = 3
+_MAX_REPORTED = 3  # invalid cells of a column that are reported
+_MIN_NUMBERS = 0.5  # a column with a lower share of numbers is text, and is not parsed further
+_POWERS = np.array([float(f"1e{k}") for k in range(23)])  # exact, which a computed power is not
 
 
 class Missing:
-    """What stands for a missing value: words in any case, and numbers however they are written.
+    """What marks a missing value: words in any case, and numbers in any notation.
 
     Parameters
     ----------
-    extra : strings and numbers, besides an empty cell, NaN, null, NA, N/A and None
+    markers : strings and numbers, in addition to an empty cell, NaN, null, NA, N/A and None
     """
 
-    def __init__(self, extra: Iterable[str | float] = ()) -> None:
-        words, values = set(_WORDS), []
-        for item in extra:
-            text = str(item).strip()
-            if is_number(text):
-                values.append(float(text))
-            words.add(text.casefold())
-        self.words = frozenset(words)
-        self.values = np.array(values)
-        # The spellings seen most, for a test without changing the case of every cell.
-        self.quick = frozenset(
+    def __init__(self, markers: Iterable[str | float] = ()) -> None:
+        texts = [str(marker).strip() for marker in markers]
+        self.values = np.array([float(text) for text in texts if is_number(text)])
+        self.words = frozenset(_WORDS) | {text.casefold() for text in texts}
+        # The most frequent spellings: a test that needs no change of case for every cell.
+        self.spellings = frozenset(
             spelling
-            for word in words
-            for spelling in (word, word.upper(), word.capitalize(), "NaN", "N/a")
+            for word in self.words
+            for spelling in (word, word.upper(), word.capitalize(), "NaN")
         )
 
-    def word(self, cell: str) -> bool:
-        """Whether a cell that is no number is missing."""
-        text = cell.strip().casefold()
-        return text in self.words or text in _SIGNED_NAN
+    def matches(self, cell: str) -> bool:
+        """Return whether a cell that is not a number is missing."""
+        return cell.strip().casefold() in self.words
 
     def remove(self, values: Array) -> Array:
-        """NaN for the numbers that stand for a missing value, in place."""
+        """Replace the numbers that mark a missing value by NaN, in place."""
         if self.values.size:
             values[np.isin(values, self.values)] = np.nan
         return values
 
 
 @dataclass
-class Parsed:
-    """A column as numbers.
+class Column:
+    """The cells of a column as numbers.
 
     Attributes
     ----------
     values : (n,) or None
-        NaN = missing. None: too few of the cells are numbers.
-    observed : int
+        NaN = missing. None if too few of the cells are numbers.
+    n_observed : int
         Cells that are not missing.
-    strays : list of (row, cell)
+    invalid : list of (row, cell)
         The first cells that are neither a number nor missing.
-    n_strays : int
+    n_invalid : int
     whole : bool
         The numbers are all whole, and written so.
     """
 
     values: Array | None
-    observed: int
-    strays: list[tuple[int, str]] = field(default_factory=list)
-    n_strays: int = 0
+    n_observed: int = 0
+    invalid: list[tuple[int, str]] = field(default_factory=list)
+    n_invalid: int = 0
     whole: bool = False
 
     @property
-    def hopeless(self) -> bool:
-        """Too few numbers to go on looking."""
-        return self.n_strays > (1 - _HOPELESS) * self.observed
+    def is_text(self) -> bool:
+        """Whether so few cells are numbers that the others need not be parsed."""
+        return self.n_invalid > (1 - _MIN_NUMBERS) * self.n_observed
 
-    def follow(self, other: Parsed, shift: int) -> None:
-        """Add the cells that come after; theirs is row 0 where ours is row `shift`.
+    def extend(self, other: Column, offset: int) -> None:
+        """Add the counts of cells that follow; their row 0 is row `offset` here.
 
         The values are left to the caller, who joins them once.
         """
-        # An empty stretch says nothing about how the numbers of a column are written.
-        if self.observed and other.observed:
+        # A part without observed cells does not show how the numbers of a column are written.
+        if self.n_observed and other.n_observed:
             self.whole = self.whole and other.whole
         else:
             self.whole = self.whole or other.whole
-        self.observed += other.observed
-        self.n_strays += other.n_strays
-        room = max(_STRAYS - len(self.strays), 0)
-        self.strays += [(row + shift, cell) for row, cell in other.strays[:room]]
+        self.n_observed += other.n_observed
+        self.n_invalid += other.n_invalid
+        room = max(_MAX_REPORTED - len(self.invalid), 0)
+        self.invalid += [(row + offset, cell) for row, cell in other.invalid[:room]]
 
 
 def is_number(text: str) -> bool:
-    """Whether this is a finite number in decimal notation (no hex, no 1_000, no infinity)."""
+    """Return whether this is a finite decimal number (not hex, 1_000 or infinity)."""
     return _NUMBER.fullmatch(text) is not None and np.isfinite(float(text))
 
 
-def number(cell: str, missing: Missing, decimal: str = ".") -> float | None:
-    """The value of one cell: NaN if missing, None if it is no number."""
-    text = cell
-    if decimal == "," and "." not in text:
-        text = text.replace(",", ".")
-    elif decimal == ",":
-        text = ""  # 1.234 may be a thousand: no number where a comma is the decimal sign
+def contain_only_numbers(cells: Sequence[str], missing: Missing, decimal: str = ".") -> bool:
+    """Return whether all cells that are not missing are numbers, which column names are not."""
+    found = [parse_number(cell, missing, decimal) for cell in cells if not missing.matches(cell)]
+    return bool(found) and None not in found
+
+
+def parse_number(cell: str, missing: Missing, decimal: str = ".") -> float | None:
+    """Return the value of one cell: NaN if missing, None if not a number."""
+    # With a decimal comma, 1.234 may be a thousand: it is not taken for a number.
+    text = cell if decimal == "." else "" if "." in cell else cell.replace(",", ".")
     if is_number(text):
         value = float(text)
         return np.nan if value in missing.values else value
-    return np.nan if missing.word(cell) else None
+    return np.nan if missing.matches(cell) else None
 
 
-def parse(cells: Sequence[str], missing: Missing, decimal: str = ".") -> Parsed:
-    """The numbers of a column of text cells."""
-    values = _quick(cells, missing, decimal)
-    strays: list[tuple[int, str]] = []
-    if values is None:
-        found = [number(cell, missing, decimal) for cell in cells]
-        strays = [(i, cells[i]) for i, value in enumerate(found) if value is None]
-        values = np.array([np.nan if value is None else value for value in found])
+def check_numbers(values: Array, missing: Missing, *, whole: bool) -> Column:
+    """Return a column of numbers, in which only infinite values are invalid."""
     missing.remove(values)
-    observed = int(np.count_nonzero(~np.isnan(values)))
-    return Parsed(
-        values,
-        observed + len(strays),
-        strays[:_STRAYS],
-        len(strays),
-        bool(observed) and not strays and _whole(cells, values, decimal),
-    )
+    infinite = np.flatnonzero(np.isinf(values))
+    n_observed = int(np.count_nonzero(~np.isnan(values)))
+    invalid = [(int(i), str(values[i])) for i in infinite[:_MAX_REPORTED]]
+    return Column(values, n_observed, invalid, len(infinite), whole and n_observed > 0)
 
 
-def _quick(cells: Sequence[str], missing: Missing, decimal: str) -> Array | None:
-    """The values if Python's float understands all the cells, and nothing but what it should."""
+def collect_numbers(
+    found: Sequence[float | None], cells: Sequence[object], missing: Missing
+) -> Column:
+    """Return a column of parsed cells, of which those that are None are invalid."""
+    invalid = [(i, str(cells[i])) for i, value in enumerate(found) if value is None]
+    values = np.array([np.nan if value is None else value for value in found], dtype=float)
+    missing.remove(values)
+    n_observed = int(np.count_nonzero(~np.isnan(values))) + len(invalid)
+    return Column(values, n_observed, invalid[:_MAX_REPORTED], len(invalid))
+
+
+def parse_column(cells: Sequence[str], missing: Missing, decimal: str = ".") -> Column:
+    """Return the numbers of a column of text cells."""
+    values = _parse_plain(cells, missing, decimal)
+    if values is not None:
+        column = check_numbers(values, missing, whole=False)
+    else:
+        found = [parse_number(cell, missing, decimal) for cell in cells]
+        column = collect_numbers(found, cells, missing)
+    if column.values is not None and column.n_observed and not column.n_invalid:
+        known = ~np.isnan(column.values)
+        texts = cells if known.all() else [cells[i] for i in np.flatnonzero(known).tolist()]
+        joined = "\0".join(texts)
+        column.whole = not any(mark in joined for mark in (decimal, "e", "E"))
+    return column
+
+
+def _parse_plain(cells: Sequence[str], missing: Missing, decimal: str) -> Array | None:
+    """Return the values if float() reads all the cells, and accepts only what it should."""
     joined = "\0".join(cells)
     if not joined.isascii() or "_" in joined:
         return None
@@ -145,11 +172,11 @@ def _quick(cells: Sequence[str], missing: Missing, decimal: str) -> Array | None
         if "." in joined:
             return None
         cells = joined.replace(",", ".").split("\0")
-    words = missing.quick
     try:
-        # Mostly a missing cell is an empty one, for which there is no need to look at all of them.
+        # Most missing cells are empty, which is found faster than a word in a set.
         values = np.array(list(map(float, [cell or "nan" for cell in cells])))
     except ValueError:
+        words = missing.spellings
         try:
             values = np.array([np.nan if cell in words else float(cell) for cell in cells])
         except ValueError:
@@ -157,16 +184,62 @@ def _quick(cells: Sequence[str], missing: Missing, decimal: str) -> Array | None
     return None if np.isinf(values).any() else values
 
 
-def _whole(cells: Sequence[str], values: Array, decimal: str) -> bool:
-    signs = (decimal, "e", "E")
-    if values.size and not np.isnan(values).any():
-        joined = "\0".join(cells)
-        return not any(sign in joined for sign in signs)
-    known = (~np.isnan(values)).tolist()
-    return not any(known[i] and any(sign in cell for sign in signs) for i, cell in enumerate(cells))
-
-
-def whole_numbers(values: Array) -> BoolArray:
-    """Where a value is a whole number that a 64-bit integer holds exactly."""
+def are_whole(values: Array) -> BoolArray:
+    """Return where a value is a whole number that double precision holds exactly."""
     with np.errstate(invalid="ignore"):
         return np.isfinite(values) & (values == np.round(values)) & (np.abs(values) < 2.0**53)
+
+
+def fit_integers(values: Array, dtype: np.dtype[Any]) -> bool:
+    """Return whether these are whole numbers that the type can hold."""
+    limits = np.iinfo(dtype)
+    inside = (values >= limits.min) & (values <= limits.max)
+    return bool((are_whole(values) & inside).all())
+
+
+def format_numbers(values: Array, digits: int | None = None, decimal: str = ".") -> list[str]:
+    """Return numbers as text; NaN as an empty string.
+
+    Parameters
+    ----------
+    values : (n,)
+    digits : int, optional
+        Significant digits; by default as few as identify the number in single precision.
+    decimal : "." or ","
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from hirank.io.cells import format_numbers
+    >>> format_numbers(np.array([0.1, 1 / 3, np.nan]), decimal=",")
+    ['0,1', '0,33333334', '']
+    """
+    if digits is None:
+        texts = _format_single(values)
+    else:
+        texts = [f"{value:.{digits}g}" for value in values.tolist()]
+    if decimal == ",":
+        texts = [text.replace(".", ",") for text in texts]
+    for k in np.flatnonzero(np.isnan(values)).tolist():
+        texts[k] = ""
+    return texts
+
+
+def _format_single(values: Array) -> list[str]:
+    """Return numbers with the fewest digits that are equal in single precision."""
+    size = np.abs(values)
+    # Where powers of ten are exact, many at a time: the rounded number is the one that prints so.
+    common = (size > 1e-13) & (size < 1e22)
+    single = values[common].astype(np.float32)
+    x, short = single.astype(float), values.copy()
+    place = np.floor(np.log10(np.abs(x))).astype(int)
+    for digits in (9, 8, 7):
+        shift = digits - 1 - place
+        up, down = _POWERS[np.maximum(shift, 0)], _POWERS[np.maximum(-shift, 0)]
+        rounded = np.rint(x / down * up) / up * down
+        equal = rounded.astype(np.float32) == single
+        short[common] = np.where(equal, rounded, short[common])
+    texts = list(map(repr, short.tolist()))
+    for k in np.flatnonzero((size > 1e-37) & (size < 1e38) & ~common).tolist():
+        texts[k] = str(np.float32(values[k]))
+    return texts

@@ -1,159 +1,114 @@
-"""Parquet and Arrow files, by pyarrow."""
+"""Parquet and Arrow files, read and written by pyarrow."""
 
 from __future__ import annotations
 
-import contextlib
 import json
 import re
-from collections.abc import Iterable, Iterator, Sequence
-from functools import partial
+from abc import abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import numpy as np
 
-from hirank.io.cells import Parsed
-from hirank.io.errors import FileError, Path, missing_package, reading
-from hirank.io.table import Cells, Options, TableFile
+from hirank._typing import Array, PathLike
+from hirank.exceptions import FileError, OutputError
+from hirank.io.cells import Column, check_numbers, fit_integers
+from hirank.io.errors import damaged, reading, require
+from hirank.io.output import Writer
+from hirank.io.table import Cells, ReadOptions, Table, TableFile
 
-__all__ = ["ArrowCells", "ArrowFile", "ColumnarFile", "ParquetFile", "arrow"]
+__all__ = ["ArrowFile", "ArrowWriter", "ParquetFile", "ParquetWriter"]
 
 _PANDAS_INDEX = re.compile(r"__index_level_[0-9]+__")
-
-
-def arrow(path: Path) -> Any:
-    """The module pyarrow, or an error that says how to get it."""
-    try:
-        import pyarrow
-    except ImportError as error:
-        missing_package(path, "pyarrow", error)
-    return pyarrow
+_BATCH_ROWS = 65_536
 
 
 class ArrowCells(Cells):
     """Rows as a pyarrow table."""
 
     def __init__(self, file: ColumnarFile, data: Any, first_row: int) -> None:
-        self.file = file
-        self.data = data
-        self.first_row = first_row
+        self.file, self.data, self.first_row = file, data, first_row
 
     def __len__(self) -> int:
         return int(self.data.num_rows)
 
     def column(self, index: int) -> Sequence[Any]:
-        cells: list[Any] = self.data.column(index).to_pylist()
-        return cells
-
-    def texts(self, index: int) -> list[str]:
-        column = self.data.column(index)
-        dtype = self.dtype(index)
-        if dtype is not None and dtype.kind == "f":
-            values = column.to_numpy().astype(dtype)
-            return [
-                "" if np.isnan(v) else t for v, t in zip(values, values.astype("U32"), strict=True)
-            ]
-        return ["" if cell is None else str(cell) for cell in column.to_pylist()]
+        column, dtype = self.data.column(index), self.dtype(index)
+        # As numbers of their own type: single precision has fewer digits as text.
+        single = dtype is not None and dtype.kind == "f" and dtype.itemsize < 8
+        return list(column.to_numpy()) if single else column.to_pylist()
 
     def dtype(self, index: int) -> np.dtype[Any] | None:
-        types = arrow(self.file.path).types
-        kind = self.data.schema.field(index).type
+        types, kind = self.file.pa.types, self.data.schema.field(index).type
         if types.is_integer(kind) or types.is_floating(kind):
             return np.dtype(kind.to_pandas_dtype())
         return None
 
-    def parse(self, columns: Sequence[int]) -> list[Parsed]:
+    def parse(self, columns: Sequence[int]) -> list[Column]:
         return [self._parse(index) for index in columns]
 
-    def _parse(self, index: int) -> Parsed:
-        pa, column = arrow(self.file.path), self.data.column(index)
-        if pa.types.is_null(column.type):
-            return Parsed(np.full(len(self), np.nan), 0)
-        dtype = self.dtype(index)
+    def _parse(self, index: int) -> Column:
+        pa, column, dtype = self.file.pa, self.data.column(index), self.dtype(index)
         if dtype is None:
-            valid = len(self) - column.null_count
+            n_valid = len(self) - column.null_count
             first = next((i for i, cell in enumerate(column) if cell.is_valid), 0)
-            # One of them stands for all: it is the type that is no number.
-            strays = [(first, f"{column[first]} ({column.type})")] if valid else []
-            return Parsed(np.full(len(self), np.nan), valid, strays, valid)
-        # Whole numbers of 64 bits are rounded to double precision here, and kept in the output.
+            # The type is invalid, so one cell stands for all.
+            invalid = [(first, f"{column[first]} ({column.type})")] if n_valid else []
+            return Column(np.full(len(self), np.nan), n_valid, invalid, n_valid)
+        # Integers of 64 bits are rounded to double precision here, but not in the output.
         values = np.array(column.cast(pa.float64(), safe=False).to_numpy(), dtype=float)
-        self.file.options.missing.remove(values)
-        infinite = np.flatnonzero(np.isinf(values))
-        observed = int(np.count_nonzero(~np.isnan(values)))
-        strays = [(int(i), str(values[i])) for i in infinite[:3]]
-        whole = dtype.kind in "iu" and observed > 0
-        return Parsed(values, observed, strays, len(infinite), whole)
+        return check_numbers(values, self.file.options.missing, whole=dtype.kind in "iu")
 
 
 class ColumnarFile(TableFile):
     """What Parquet and Arrow files share."""
 
-    def __init__(self, path: Path, options: Options) -> None:
-        self.pa = arrow(path)
-        with self._guard(path):
-            self.schema = self._read_schema(path)
-            names = self.schema.names
-        super().__init__(path, names, options)
-
-    def _guard(self, path: Path) -> Any:
-        return _Guard(path, self.format, self.pa)
-
-    def _read_schema(self, path: Path) -> Any:
-        raise NotImplementedError
-
-    def _parts(self, rows: int) -> Iterator[Any]:
-        """The record batches of the file."""
-        raise NotImplementedError
-
-    def _never_numeric(self) -> Iterable[str]:
+    def __init__(self, path: PathLike, options: ReadOptions) -> None:
+        self.pa = require("pyarrow", path)
+        with self._reading(path) as stream:
+            self.schema = self._open(stream)[0]
         index: list[Any] = []
-        with contextlib.suppress(KeyError, ValueError, TypeError):  # not written by pandas
+        with suppress(KeyError, ValueError, TypeError):  # not written by pandas
             index = list(json.loads((self.schema.metadata or {})[b"pandas"])["index_columns"])
-        names = {name for name in index if isinstance(name, str)}
-        return [name for name in self.names if name in names or _PANDAS_INDEX.fullmatch(name)]
+        names = self.schema.names
+        text = [name for name in names if name in index or _PANDAS_INDEX.fullmatch(name)]
+        super().__init__(path, names, options, text)
+
+    @abstractmethod
+    def _open(self, stream: Any) -> tuple[Any, Iterator[Any]]:
+        """Return the schema of an open file, and its record batches."""
+
+    @contextmanager
+    def _reading(self, path: PathLike) -> Iterator[Any]:
+        """Open the file, and turn the errors of pyarrow for damaged files into `FileError`."""
+        try:
+            with open(path, "rb") as stream:
+                yield stream
+        except FileError:
+            raise
+        except (self.pa.ArrowException, OSError, ValueError, KeyError, OverflowError) as error:
+            with reading(path):
+                if isinstance(error, OSError) and error.errno:
+                    raise
+            raise damaged(path, f".{self.format}", error) from error
 
     def _batches(self, rows: int | None) -> Iterator[Cells]:
-        table, first, waiting, size = self.pa.Table.from_batches, 0, list[Any](), 0
-        table = partial(table, schema=self.schema)
-        with self._guard(self.path):
-            for batch in self._parts(rows or 65_536):
-                batch.validate(full=True)  # a damaged file may hold offsets beyond its end
+        first, size, waiting = 0, 0, list[Any]()
+        with self._reading(self.path) as stream:
+            for batch in self._open(stream)[1]:
+                batch.validate(full=True)  # a damaged file may have offsets beyond its end
                 start = 0
                 while rows is not None and size + batch.num_rows - start >= rows:
                     waiting.append(batch.slice(start, rows - size))
                     start += rows - size
-                    yield ArrowCells(self, table(waiting), first)
-                    first, waiting, size = first + rows, [], 0
+                    yield ArrowCells(self, self.pa.Table.from_batches(waiting, self.schema), first)
+                    first, size, waiting = first + rows, 0, []
                 if start < batch.num_rows:
                     waiting.append(batch.slice(start))
                     size += batch.num_rows - start
             if waiting or rows is None:
-                yield ArrowCells(self, table(waiting), first)
-
-
-class _Guard:
-    """Turns what pyarrow raises for damaged files into a `FileError`."""
-
-    def __init__(self, path: Path, kind: str, pa: Any) -> None:
-        self.path, self.kind, self.pa = path, kind, pa
-
-    def __enter__(self) -> None:
-        return None
-
-    def __exit__(self, kind: Any, error: BaseException | None, _: object) -> None:
-        if isinstance(error, FileError) or error is None:
-            return
-        if isinstance(error, OSError) and error.errno:
-            with reading(self.path):
-                raise error
-        # pyarrow answers with many kinds of error to bytes it does not understand.
-        if isinstance(
-            error, (self.pa.ArrowException, OSError, ValueError, KeyError, OverflowError)
-        ):
-            first = (str(error).splitlines() or [""])[0][:200]
-            raise FileError(
-                f"{self.path}: not a {self.kind} file, or a damaged one ({first}); write it again"
-            ) from error
+                yield ArrowCells(self, self.pa.Table.from_batches(waiting, self.schema), first)
 
 
 class ParquetFile(ColumnarFile):
@@ -161,22 +116,9 @@ class ParquetFile(ColumnarFile):
 
     format = "parquet"
 
-    def _read_schema(self, path: Path) -> Any:
-        import pyarrow.parquet
-
-        with self._opened(path) as stream:
-            return pyarrow.parquet.ParquetFile(stream).schema_arrow
-
-    def _opened(self, path: Path) -> Any:
-        with reading(path):
-            return open(path, "rb")
-
-    def _parts(self, rows: int) -> Iterator[Any]:
-        import pyarrow.parquet
-
-        with self._opened(self.path) as stream:
-            file = pyarrow.parquet.ParquetFile(stream)
-            yield from file.iter_batches(batch_size=min(rows, 65_536))
+    def _open(self, stream: Any) -> tuple[Any, Iterator[Any]]:
+        file = require("pyarrow.parquet", self.format).ParquetFile(stream)
+        return file.schema_arrow, file.iter_batches(batch_size=_BATCH_ROWS)
 
 
 class ArrowFile(ColumnarFile):
@@ -184,24 +126,134 @@ class ArrowFile(ColumnarFile):
 
     format = "arrow"
 
-    def _read_schema(self, path: Path) -> Any:
-        with reading(path), open(path, "rb") as stream:
-            return self._reader(stream).schema
-
-    def _parts(self, rows: int) -> Iterator[Any]:
-        with reading(self.path), open(self.path, "rb") as stream:
-            reader = self._reader(stream)
-            if hasattr(reader, "num_record_batches"):
-                yield from map(reader.get_batch, range(reader.num_record_batches))
-            else:
-                yield from reader
-
-    def _reader(self, stream: Any) -> Any:
-        import pyarrow.ipc
-
+    def _open(self, stream: Any) -> tuple[Any, Iterator[Any]]:
+        ipc = require("pyarrow.ipc", self.format)
         start = stream.read(6)
         stream.seek(0)
-        if not start:
-            raise FileError(f"{stream.name}: the file is empty; write it again")
-        opener = pyarrow.ipc.open_file if start == b"ARROW1" else pyarrow.ipc.open_stream
-        return opener(stream)
+        if start != b"ARROW1":
+            reader = ipc.open_stream(stream)
+            return reader.schema, iter(reader)
+        reader = ipc.open_file(stream)
+        return reader.schema, map(reader.get_batch, range(reader.num_record_batches))
+
+
+class ColumnarWriter(Writer):
+    """What the writers of Parquet and Arrow files share: other columns and metadata are kept.
+
+    The types are decided before the first row is written. An integer column stays one if its
+    imputed values are whole numbers, or if it is known to have no missing values. When a table is
+    written in parts, the values to come are unknown, and all others become double precision.
+    """
+
+    def __init__(self, path: PathLike, like: TableFile, **options: Any) -> None:
+        super().__init__(path, like, **options)
+        self.pa = require("pyarrow", path)
+        self._schema: Any = None
+        self._sink: Any = None
+
+    @abstractmethod
+    def _open_sink(self, stream: Any, schema: Any) -> Any:
+        """Return a pyarrow writer."""
+
+    def _write(self, table: Table, filled: Array, extra: Mapping[str, Array]) -> None:
+        pa, numeric = self.pa, {name: j for j, name in enumerate(table.numeric)}
+        if self._sink is None:
+            types = [
+                self._numeric_type(table, i, filled[:, numeric[name]])
+                if name in numeric
+                else self._other_type(table, i)
+                for i, name in enumerate(table.names)
+            ]
+            self._start([*types, *(pa.float64() for _ in extra)])
+        columns = []
+        for i, name in enumerate(table.names):
+            kind = self._schema.field(i).type
+            if name in numeric:
+                j = numeric[name]
+                columns.append(self._numbers(table, i, table.numbers[:, j], filled[:, j], kind))
+            elif isinstance(table.cells, ArrowCells):
+                columns.append(table.cells.data.column(i))
+            else:
+                columns.append(pa.array([text or None for text in table.cells.texts(i)], kind))
+        columns += [pa.array(values, from_pandas=True) for values in extra.values()]
+        try:
+            self._sink.write_table(pa.Table.from_arrays(columns, schema=self._schema))
+        except pa.ArrowException as error:
+            raise OutputError(self.path, f"pyarrow cannot write this table ({error}).") from error
+
+    def _numeric_type(self, table: Table, index: int, filled: Array) -> Any:
+        """Return the type of the input if it can hold the imputed values, or a wider one."""
+        name, dtype = table.names[index], table.cells.dtype(index)
+        if dtype is None:  # a text or Excel file, or a column of nulls
+            whole = table.is_whole and name in table.types.integral
+            dtype = np.dtype(np.int64 if whole else np.float64)
+        if dtype.kind == "f":  # half precision is too coarse for imputed values
+            return self.pa.from_numpy_dtype(max(dtype.newbyteorder("="), np.dtype(np.float32)))
+        values = filled[~np.isnan(filled)]
+        own = isinstance(table.cells, ArrowCells)
+        if table.is_whole and not own:  # a number of a text file may exceed 64 bits
+            known = table.numbers[:, table.numeric.index(name)]
+            own = not (np.abs(known) >= 2.0**63).any()
+        keeps = fit_integers(values, dtype) if table.is_whole else name in table.types.complete
+        return self.pa.from_numpy_dtype(dtype) if keeps and own else self.pa.float64()
+
+    def _other_type(self, table: Table, index: int) -> Any:
+        if isinstance(table.cells, ArrowCells):
+            return table.cells.data.schema.field(index).type
+        return self.pa.string()
+
+    def _numbers(self, table: Table, index: int, known: Array, filled: Array, kind: Any) -> Any:
+        """Return a numeric column with its imputed values."""
+        pa = self.pa
+        if not isinstance(table.cells, ArrowCells):
+            if pa.types.is_integer(kind) and (np.abs(known) >= 2.0**53).any():
+                # Double precision would round these.
+                cells = table.cells.column(index)
+                values = [
+                    int(cell) if old == old else None if new != new else int(new)
+                    for cell, old, new in zip(cells, known.tolist(), filled.tolist(), strict=True)
+                ]
+                return pa.array(values, kind)
+            both = np.where(np.isnan(filled), known, filled)
+            missing = np.isnan(both)
+            dtype = kind.to_pandas_dtype()
+            return pa.array(np.where(missing, 0, both).astype(dtype), kind, mask=missing)
+        column, imputed = table.cells.data.column(index).cast(kind, safe=False), ~np.isnan(filled)
+        values = pa.array(np.where(imputed, filled, 0).astype(kind.to_pandas_dtype()), kind)
+        compute = require("pyarrow.compute", self.path)
+        return compute.if_else(pa.array(imputed), values, column) if imputed.any() else column
+
+    def _start(self, types: Sequence[Any]) -> None:
+        pa, like = self.pa, self.like
+        fields = [pa.field(name, kind) for name, kind in zip(self._names(), types, strict=True)]
+        schema = pa.schema(fields)
+        if isinstance(like, ColumnarFile):
+            old = [field.with_type(kind) for field, kind in zip(like.schema, types, strict=False)]
+            schema = pa.schema([*old, *fields[len(old) :]], like.schema.metadata)
+        self._schema = schema
+        self._sink = self._open_sink(self._output, schema)
+
+    def _finish(self) -> None:
+        if self._sink is None:  # no rows at all
+            like = self.like
+            types = like.schema.types if isinstance(like, ColumnarFile) else []
+            self._start([*types, *(self.pa.float64() for _ in self._names()[len(types) :])])
+
+    def _release(self) -> None:
+        if self._sink is not None:
+            sink, self._sink = self._sink, None
+            sink.close()
+
+
+class ParquetWriter(ColumnarWriter):
+    """Write Parquet, compressed by Snappy."""
+
+    def _open_sink(self, stream: Any, schema: Any) -> Any:
+        return require("pyarrow.parquet", self.path).ParquetWriter(stream, schema)
+
+
+class ArrowWriter(ColumnarWriter):
+    """Write the Arrow file format, which is Feather version 2."""
+
+    def _open_sink(self, stream: Any, schema: Any) -> Any:
+        return require("pyarrow.ipc", self.path).new_file(stream, schema)

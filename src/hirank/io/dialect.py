@@ -1,4 +1,8 @@
-"""How a text table is written: its delimiter, quotes and decimal sign, and how they are found."""
+"""The tokenizer of text tables: delimiter, quotes and decimal mark, and how they are detected.
+
+Files and streams (``hirank stream``) use it. A raw cell keeps its bytes, quotes and spaces
+included, which no CSV library does: so observed cells are written as they were read.
+"""
 
 from __future__ import annotations
 
@@ -7,11 +11,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-__all__ = ["COMMA", "Dialect", "sniff"]
+from hirank.exceptions import ParameterError
+
+__all__ = ["COMMA", "Dialect", "check_delimiter", "detect_dialect"]
 
 _DELIMITERS = (",", ";", "\t", "|")
-_SAMPLE = 100
-_LONG = 1 << 16  # a head shorter than this is the whole file
+_SAMPLE = 100  # rows from which a dialect is detected
+_LONG = 1 << 16  # characters; a shorter head is the whole file
 _TOKEN = re.compile(r"[ \t]*[^ \t]+")
 _COMMA_NUMBER = re.compile(r"\s*[+-]?[0-9]*,[0-9]+(?:[eE][+-]?[0-9]+)?\s*", re.ASCII)
 _POINT_NUMBER = re.compile(r"\s*[+-]?[0-9]*\.[0-9]+(?:[eE][+-]?[0-9]+)?\s*", re.ASCII)
@@ -19,10 +25,10 @@ _POINT_NUMBER = re.compile(r"\s*[+-]?[0-9]*\.[0-9]+(?:[eE][+-]?[0-9]+)?\s*", re.
 
 @dataclass(frozen=True)
 class Dialect:
-    """The marks of a text table.
+    r"""The marks of a text table.
 
     A record is a row with its line end, and with the line breaks inside quotes. A raw cell is what
-    stands between two delimiters, quotes and spaces included: the raw cells joined give the record.
+    is between two delimiters, quotes and spaces included: the raw cells joined give the record.
 
     Attributes
     ----------
@@ -33,6 +39,14 @@ class Dialect:
     newline : str
     spaces : bool
         Cells are separated by any number of spaces and tabs; no quotes.
+
+    Examples
+    --------
+    >>> from hirank.io.dialect import Dialect
+    >>> Dialect().split('"x, y",1.50,\n')
+    (['"x, y"', '1.50', ''], '\n')
+    >>> Dialect().cells('"x, y",1.50,\n')
+    ['x, y', '1.50', '']
     """
 
     delimiter: str = ","
@@ -41,8 +55,8 @@ class Dialect:
     newline: str = "\n"
     spaces: bool = False
 
-    def parts(self, record: str) -> tuple[list[str], str]:
-        """The raw cells of a record, and its end."""
+    def split(self, record: str) -> tuple[list[str], str]:
+        """Return the raw cells of a record, and its end."""
         content = record.rstrip(" \t\r\n" if self.spaces else "\r\n")
         end = record[len(content) :]
         if self.spaces:
@@ -52,17 +66,14 @@ class Dialect:
         return content.split(self.delimiter), end
 
     def cells(self, record: str) -> list[str]:
-        """The cells of a record, without their quotes."""
-        raw, _ = self.parts(record)
+        """Return the cells of a record, without their quotes."""
+        raw, _ = self.split(record)
         if self.spaces:
             return [cell.strip() for cell in raw]
-        if self.quote in record:
-            return [self.unquoted(cell) for cell in raw]
-        return raw
+        return [self.unquote(cell) for cell in raw] if self.quote in record else raw
 
-    def unquoted(self, raw: str) -> str:
-        if not raw.startswith(self.quote):
-            return raw
+    def unquote(self, raw: str) -> str:
+        """Return the text of a raw cell."""
         found = self._quoted.match(raw)
         if found is None:
             return raw
@@ -70,28 +81,35 @@ class Dialect:
         inside = raw[1 : found.end() - 1].replace(self.quote * 2, self.quote)
         return inside + raw[found.end() :]
 
-    def instead(self, raw: str, text: str) -> str:
-        """The raw cell with another text in it: quoted if it was, in its place between spaces."""
+    def refill(self, raw: str, text: str) -> str:
+        """Return a raw cell with another text: quoted as before, at the same place in spaces."""
         if self.spaces:
             return raw[: len(raw) - len(raw.lstrip())] + text
-        if raw.startswith(self.quote):
-            return f"{self.quote}{text}{self.quote}"
-        return text
+        return f"{self.quote}{text}{self.quote}" if raw.startswith(self.quote) else text
 
-    def quoted(self, text: str) -> str:
-        """A raw cell for any text, in quotes where it needs them."""
-        marks = (self.delimiter, self.quote, "\n", "\r")
+    def enquote(self, text: str) -> str:
+        """Return a raw cell for any text, in quotes where it needs them."""
         if self.spaces:
             return re.sub(r"\s+", "_", text) or "NaN"
+        marks = (self.delimiter, self.quote, "\n", "\r")
         if any(mark in text for mark in marks) or text != text.strip():
             return self.quote + text.replace(self.quote, self.quote * 2) + self.quote
         return text
 
     def join(self, raw: Sequence[str]) -> str:
+        """Return a record without its end."""
         return ("" if self.spaces else self.delimiter).join(raw)
 
-    def leaves_open(self, line: str, inside: bool) -> bool:
-        """Whether a quote is open at the end of a line, if one was open (or not) at its start."""
+    def append(self, record: str, texts: Sequence[str]) -> str:
+        """Return a record with more raw cells at its end."""
+        content = record.rstrip(" \t\r\n" if self.spaces else "\r\n")
+        if self.spaces:
+            texts = [text or "NaN" for text in texts]
+        tail = "".join(self.delimiter + text for text in texts)
+        return content + tail + record[len(content) :]
+
+    def leaves_open(self, line: str, inside: bool = False) -> bool:
+        """Return whether a quote is open at the end of a line, if one was (or not) at its start."""
         if self.spaces:
             return False
         start = 0
@@ -133,8 +151,20 @@ class Dialect:
 COMMA = Dialect()
 
 
-def sniff(head: str, *, delimiter: str | None, newline: str, whitespace: bool) -> Dialect:
-    """The dialect of a text table, from its first lines.
+def check_delimiter(delimiter: str | None, decimal: str = "") -> None:
+    """Raise ParameterError unless this can separate cells; None is to be detected."""
+    if delimiter is not None and (len(delimiter) != 1 or delimiter in '"\r\n' + decimal):
+        raise ParameterError(
+            "delimiter",
+            "must be one character, and not a quote, a line break or the decimal mark; got "
+            f"{delimiter!r}.",
+        )
+
+
+def detect_dialect(
+    head: str, *, delimiter: str | None = None, newline: str = "\n", spaces: bool = False
+) -> Dialect:
+    """Return the dialect of a text table, from its first lines.
 
     Parameters
     ----------
@@ -143,7 +173,7 @@ def sniff(head: str, *, delimiter: str | None, newline: str, whitespace: bool) -
     delimiter : str, optional
         If it is known; a space stands for any number of spaces.
     newline : str
-    whitespace : bool
+    spaces : bool
         Whether spaces may separate cells.
     """
     lines = head.split(newline)
@@ -151,42 +181,38 @@ def sniff(head: str, *, delimiter: str | None, newline: str, whitespace: bool) -
         lines = lines[: -1 if len(head) > _LONG else None][: 4 * _SAMPLE]
     lines = [line.rstrip("\r") for line in lines if line.rstrip("\r")]
     first = lines[0] if lines else ""
-    quoted = '"' not in first and len(first) > 1 and first[0] == first[-1] == "'"
-    dialect = Dialect(quote="'" if quoted else '"', newline=newline)
-    if delimiter == " ":
-        dialect = replace(dialect, spaces=True, delimiter=" ")
-    elif delimiter is not None:
-        dialect = replace(dialect, delimiter=delimiter)
+    single = '"' not in first and len(first) > 1 and first[0] == first[-1] == "'"
+    dialect = Dialect(quote="'" if single else '"', newline=newline)
+    if delimiter is not None:
+        dialect = replace(dialect, delimiter=delimiter, spaces=delimiter == " ")
     else:
-        dialect = _best(dialect, lines, whitespace)
+        dialect = _detect_delimiter(dialect, lines, spaces)
     if dialect.delimiter == ";":
         cells = [cell for row in _rows(dialect, lines) for cell in row]
-        if any(map(_COMMA_NUMBER.fullmatch, cells)) and not any(
-            map(_POINT_NUMBER.fullmatch, cells)
-        ):
+        commas, points = map(_COMMA_NUMBER.fullmatch, cells), map(_POINT_NUMBER.fullmatch, cells)
+        if any(commas) and not any(points):
             dialect = replace(dialect, decimal=",")
     return dialect
 
 
-def _best(dialect: Dialect, lines: Sequence[str], whitespace: bool) -> Dialect:
-    """The delimiter that gives the most columns, the same number in all the rows."""
-    spaces = replace(dialect, spaces=True, delimiter=" ")
-    widths = {len(row) for row in _rows(spaces, lines)} if whitespace else set()
-    spaced = len(widths) == 1 and widths != {1}
-    ranked = []
+def _detect_delimiter(dialect: Dialect, lines: Sequence[str], spaces: bool) -> Dialect:
+    """Select the delimiter that gives the most columns, the same number in all rows."""
+    spaced = replace(dialect, spaces=True, delimiter=" ")
+    widths = {len(row) for row in _rows(spaced, lines)} if spaces else set()
+    by_spaces = len(widths) == 1 and widths != {1}
+    even, uneven = list[tuple[int, Dialect]](), list[tuple[int, Dialect]]()
     for mark in _DELIMITERS:
         candidate = replace(dialect, delimiter=mark)
         rows = _rows(candidate, lines)
-        if not rows or len(rows[0]) == 1:
+        width = len(rows[0]) if rows else 1
+        # A tab may follow the last number of each line, as MATLAB writes it.
+        if width == 1 or (by_spaces and mark == "\t" and not any(row[-1] for row in rows)):
             continue
-        if spaced and mark == "\t" and not any(row[-1] for row in rows):
-            continue  # a tab after the last number of each line, as MATLAB writes it
-        same = all(len(row) == len(rows[0]) for row in rows)
-        ranked.append((same, len(rows[0]), candidate))
-    even = [entry for entry in ranked if entry[0]]
-    if even or (ranked and not spaced):
-        return max(even or ranked, key=lambda entry: entry[1])[2]
-    return spaces if spaced else dialect
+        same = all(len(row) == width for row in rows)
+        (even if same else uneven).append((width, candidate))
+    if by_spaces and not even:
+        return spaced
+    return max(even or uneven or [(1, dialect)], key=lambda entry: entry[0])[1]
 
 
 def _rows(dialect: Dialect, lines: Sequence[str]) -> list[list[str]]:

@@ -1,89 +1,77 @@
-"""What can go wrong with a file, said so that the reader knows what to do."""
+"""Errors of the operating system and of file libraries, as errors that name file and remedy."""
 
 from __future__ import annotations
 
 import errno
 from collections.abc import Iterator
 from contextlib import contextmanager
-from os import PathLike
-from typing import NoReturn
+from importlib import import_module
+from typing import Any
 
-__all__ = ["FileError", "OutputError", "missing_package", "reading", "writing"]
+from hirank._typing import PathLike
+from hirank.exceptions import FileError, OutputError
 
-Path = str | PathLike[str]
+__all__ = ["damaged", "reading", "require", "writing"]
 
-
-class FileError(ValueError):
-    """A table can't be read or written; the message says why and what to do.
-
-    Examples
-    --------
-    >>> from hirank.io import FileError, open_table
-    >>> try:
-    ...     open_table("no such file.csv")
-    ... except FileError as error:
-    ...     print(error)
-    no such file.csv: there is no such file; check the name and the folder
-    """
-
-
-class OutputError(FileError):
-    """The table can't be written: the disk is full, the file is there already, no permission.
-
-    Examples
-    --------
-    >>> from hirank.io import FileError, OutputError
-    >>> issubclass(OutputError, FileError)
-    True
-    """
-
-
-_REASONS = {
-    errno.ENOENT: "there is no such file; check the name and the folder",
-    errno.ENOTDIR: "a part of this path is a file, not a folder; check the path",
-    errno.EISDIR: "this is a folder; name a file in it",
-    errno.EACCES: "no permission; change the permissions of the file or of its folder",
-    errno.EPERM: "no permission; change the permissions of the file or of its folder",
-    errno.ENOSPC: "no space left on the disk; free some, or write to another disk",
-    errno.EDQUOT: "the disk quota is used up; free some space, or write to another disk",
-    errno.EFBIG: "the file gets larger than the disk allows; write to another disk",
-    errno.EROFS: "the disk is read-only; write to another folder",
-    errno.ENAMETOOLONG: "the name is too long; shorten it",
+_PERMISSION = "No permission. Change the permissions of the file or of its folder."
+_PROBLEMS = {
+    errno.ENOENT: "No such file. Check the name and the folder.",
+    errno.ENOTDIR: "A part of this path is a file, not a folder. Check the path.",
+    errno.EISDIR: "This is a folder. Add a file name.",
+    errno.EACCES: _PERMISSION,
+    errno.EPERM: _PERMISSION,
+    errno.ENOSPC: "No space is left on the disk. Free some, or write to another disk.",
+    errno.EDQUOT: "The disk quota is used up. Free some space, or write to another disk.",
+    errno.EFBIG: "The file exceeds the maximal size on this disk. Write to another disk.",
+    errno.EROFS: "The disk is read-only. Write to another folder.",
+    errno.ENAMETOOLONG: "The name is too long. Shorten it.",
 }
 
 
-def _sentence(error: OSError) -> str:
-    return _REASONS.get(error.errno or 0, f"{error.strerror or error}; try again, or another disk")
+def _problem(error: OSError) -> str:
+    default = f"{error.strerror or error}. Repeat the command, or use another disk."
+    return _PROBLEMS.get(error.errno or 0, default)
 
 
 @contextmanager
-def reading(path: Path) -> Iterator[None]:
-    """Turn errors of the system while reading `path` into a `FileError`."""
+def reading(path: PathLike) -> Iterator[None]:
+    """Raise errors of the system while reading `path` as `FileError`."""
     try:
         yield
     except OSError as error:
-        raise FileError(f"{path}: {_sentence(error)}") from error
+        raise FileError(path, _problem(error)) from error
 
 
 @contextmanager
-def writing(path: Path) -> Iterator[None]:
-    """Turn errors of the system while writing `path` into an `OutputError`.
+def writing(path: PathLike) -> Iterator[None]:
+    """Raise errors of the system while writing `path` as `OutputError`.
 
-    A closed pipe stays a `BrokenPipeError`: whoever reads the output has had enough, which is no
-    fault of the file.
+    A closed pipe stays a `BrokenPipeError`: the reader of the output ended, which is no error.
     """
     try:
         yield
     except BrokenPipeError:
         raise
+    except FileNotFoundError as error:
+        raise OutputError(path, "The folder does not exist. Create it first.") from error
     except OSError as error:
-        if error.errno == errno.ENOENT:
-            raise OutputError(f"{path}: its folder does not exist; create it first") from error
-        raise OutputError(f"{path}: {_sentence(error)}") from error
+        raise OutputError(path, _problem(error)) from error
 
 
-def missing_package(path: Path, package: str, error: ImportError) -> NoReturn:
-    """Say which package reads this kind of file."""
-    raise FileError(
-        f'{path}: this kind of file needs {package}; pip install "hirank[cli]", or convert to CSV'
-    ) from error
+def damaged(path: PathLike, extension: str, error: BaseException) -> FileError:
+    """Make the error for bytes that a file library cannot read."""
+    reason = (str(error).splitlines() or [""])[0][:200] or type(error).__name__
+    return FileError(path, f"Not a {extension} file, or damaged ({reason}). Write it again.")
+
+
+def require(module: str, path: PathLike) -> Any:
+    """Import a module of an optional package that reads or writes `path`."""
+    try:
+        return import_module(module)
+    except ImportError as error:
+        package = module.partition(".")[0]
+        raise FileError(
+            path,
+            f'This format requires {package}. Install it by pip install "hirank[cli]", or convert '
+            "the file to CSV.",
+        ) from error

@@ -1,61 +1,36 @@
-"""Excel files, by openpyxl."""
+"""Excel files, read and written by openpyxl."""
 
 from __future__ import annotations
 
-import zipfile
-from collections.abc import Iterable, Iterator, Sequence
+import datetime
+import io
+import math
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from hirank.io.cells import Parsed, number
-from hirank.io.errors import FileError, Path, missing_package, reading
-from hirank.io.table import Cells, Options, TableFile
-from hirank.io.text import column_names
+from hirank._typing import Array, PathLike
+from hirank.exceptions import FileError, OutputError
+from hirank.io.cells import Column, are_whole, collect_numbers, parse_number
+from hirank.io.errors import damaged, reading, require
+from hirank.io.output import Writer
+from hirank.io.table import Cells, ReadOptions, Table, TableFile, name_columns, slices
 
-__all__ = ["ExcelCells", "ExcelFile", "load"]
+__all__ = ["ExcelFile", "ExcelWriter"]
 
 _NOT_AVAILABLE = "#N/A"
-
-
-def load(path: Path, *, values: bool) -> Any:
-    """The workbook; with the last values of its formulas, or with the formulas."""
-    try:
-        import openpyxl
-    except ImportError as error:
-        missing_package(path, "openpyxl", error)
-    import warnings
-
-    with reading(path):
-        with open(path, "rb") as stream:
-            if stream.read(2) != b"PK":
-                raise FileError(f"{path}: not an .xlsx file; save it as .xlsx in Excel, or as CSV")
-        try:
-            with warnings.catch_warnings():
-                # It tells of parts of a workbook (drop-down lists and such) that it leaves out.
-                warnings.simplefilter("ignore")
-                return openpyxl.load_workbook(path, data_only=values)
-        except OSError as error:
-            if error.errno:
-                raise
-            raise _damaged(path, error) from error
-        except Exception as error:
-            # A damaged workbook makes openpyxl fail in every way there is.
-            raise _damaged(path, error) from error
-
-
-def _damaged(path: Path, error: BaseException) -> FileError:
-    kind = "" if isinstance(error, zipfile.BadZipFile) else f" ({type(error).__name__})"
-    return FileError(f"{path}: not an .xlsx file, or a damaged one{kind}; save it again, or as CSV")
+_MAX_ROWS = 1_048_576
+_MAX_TEXT = 32_767
+_CELL_TYPES = (int, float, datetime.date, datetime.time, datetime.timedelta)
 
 
 class ExcelCells(Cells):
     """Rows of a sheet as Python values."""
 
     def __init__(self, file: ExcelFile, rows: list[tuple[Any, ...]], first_row: int) -> None:
-        self.file = file
-        self.rows = rows
-        self.first_row = first_row
+        self.file, self.rows, self.first_row = file, rows, first_row
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -66,91 +41,160 @@ class ExcelCells(Cells):
     def column(self, index: int) -> Sequence[Any]:
         return [row[index] for row in self.rows]
 
-    def texts(self, index: int) -> list[str]:
-        return ["" if cell is None else str(cell) for cell in self.column(index)]
-
-    def parse(self, columns: Sequence[int]) -> list[Parsed]:
+    def parse(self, columns: Sequence[int]) -> list[Column]:
         return [self._parse(self.column(index)) for index in columns]
 
-    def _parse(self, cells: Sequence[Any]) -> Parsed:
+    def _parse(self, cells: Sequence[Any]) -> Column:
         found = [self._number(cell) for cell in cells]
-        strays = [(i, str(cells[i])) for i, value in enumerate(found) if value is None]
-        values = np.array([np.nan if value is None else value for value in found], dtype=float)
-        self.file.options.missing.remove(values)
-        known = ~np.isnan(values)
-        observed = int(np.count_nonzero(known))
-        whole = bool(observed) and not strays
-        whole = whole and all(isinstance(cells[i], int) for i in np.flatnonzero(known).tolist())
-        return Parsed(values, observed + len(strays), strays[:3], len(strays), whole)
+        column = collect_numbers(found, cells, self.file.options.missing)
+        if column.values is not None and column.n_observed and not column.n_invalid:
+            known = np.flatnonzero(~np.isnan(column.values)).tolist()
+            column.whole = all(isinstance(cells[i], int) for i in known)
+        return column
 
     def _number(self, cell: Any) -> float | None:
         if cell is None or cell == _NOT_AVAILABLE:
             return np.nan
-        if isinstance(cell, bool):
+        if isinstance(cell, str):
+            return parse_number(cell, self.file.options.missing)
+        if isinstance(cell, bool) or not isinstance(cell, int | float):
             return None
-        if isinstance(cell, int | float):
-            try:
-                return None if np.isinf(float(cell)) else float(cell)
-            except OverflowError:
-                return None
-        return number(cell, self.file.options.missing) if isinstance(cell, str) else None
+        try:
+            return float(cell) if math.isfinite(cell) else None
+        except OverflowError:
+            return None
 
 
 class ExcelFile(TableFile):
-    """A sheet of an Excel file; see `open_table`.
+    """A sheet of an Excel file; see `open_table`. Formulas are read as their last values.
 
     Attributes
     ----------
     sheet : str
         Its name.
-    top, left : int
-        Where its first row of cells (below the names) and its first column are, from 1.
+    top : int
+        The line of its first row of cells, below the names, from 1.
     """
 
     format = "xlsx"
 
-    def __init__(self, path: Path, options: Options) -> None:
-        book = load(path, values=True)
-        sheets = [sheet for sheet in book.worksheets if hasattr(sheet, "iter_rows")]
-        if options.sheet is not None:
-            sheets = [sheet for sheet in sheets if sheet.title == options.sheet]
-        if not sheets:
-            listed = ", ".join(f'"{name}"' for name in book.sheetnames)
-            raise FileError(f'{path}: no sheet "{options.sheet or ""}"; there are: {listed}')
-        self.sheet = sheets[0].title
-        rows = self._cut(path, list(sheets[0].iter_rows(values_only=True)))
+    def __init__(self, path: PathLike, options: ReadOptions) -> None:
+        book = _load(path)
+        sheets = {sheet.title: sheet for sheet in book.worksheets if hasattr(sheet, "iter_rows")}
+        self.sheet = options.sheet if options.sheet is not None else next(iter(sheets), "")
+        if self.sheet not in sheets:
+            listed = ", ".join(f'"{name}"' for name in sheets)
+            raise FileError(path, f'No sheet "{self.sheet}". The sheets are {listed}.')
+        rows = self._crop(path, list(sheets[self.sheet].iter_rows(values_only=True)))
         book.close()
         cells = ["" if cell is None else str(cell).strip() for cell in rows[0]]
-        names = column_names(path, cells, options)
-        self._unnamed = [n for n, c in zip(names, cells, strict=True) if options.header and not c]
-        if options.header:
-            rows = rows[1:]
-            self.top += 1
-        self.rows = rows
-        super().__init__(path, names, options)
+        names, unnamed = name_columns(path, cells, options)
+        self.rows = rows[1:] if options.header else rows
+        self.top += options.header
+        super().__init__(path, names, options, unnamed)
 
-    def _cut(self, path: Path, rows: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
-        """The rows and columns that hold something, as far as they go."""
+    def _crop(self, path: PathLike, rows: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
+        """Return the smallest block of rows and columns that contains all values."""
         used = [i for i, row in enumerate(rows) if any(cell is not None for cell in row)]
         if not used:
             raise FileError(
-                f'{path}: the sheet "{self.sheet}" is empty; it needs a row of names and rows of '
-                "cells, or name another sheet"
+                path,
+                f'Sheet "{self.sheet}" is empty. Add a row of column names and rows of cells, or '
+                "select another sheet.",
             )
+        self.top = used[0] + 1
         rows = rows[used[0] : used[-1] + 1]
         columns = [j for j, column in enumerate(zip(*rows, strict=True)) if any(map(_some, column))]
-        self.top, self.left = used[0] + 1, columns[0] + 1
         return [row[columns[0] : columns[-1] + 1] for row in rows]
 
-    def _never_numeric(self) -> Iterable[str]:
-        return self._unnamed
-
     def _batches(self, rows: int | None) -> Iterator[Cells]:
-        n = len(self.rows)
-        step = rows or max(n, 1)
-        for start in range(0, max(n, 1), step):
-            yield ExcelCells(self, self.rows[start : start + step], start)
+        for part in slices(len(self.rows), rows):
+            yield ExcelCells(self, self.rows[part], part.start)
+
+
+class ExcelWriter(Writer):
+    """Write a new workbook with one sheet, named as that of the input.
+
+    Dates and other values of columns that are not numeric are kept; styles and formulas are not.
+    """
+
+    def __init__(self, path: PathLike, like: TableFile, **options: Any) -> None:
+        super().__init__(path, like, **options)
+        require("openpyxl", path)
+        self._rows: list[tuple[Any, ...]] = []
+
+    def _write(self, table: Table, filled: Array, extra: Mapping[str, Array]) -> None:
+        values = np.where(np.isnan(filled), table.numbers, filled)
+        numbers = dict(zip(table.numeric, values.T, strict=True))
+        columns = [
+            _cell_values(numbers[name], name in table.types.integral)
+            if name in numbers
+            else [self._value(cell) for cell in table.cells.column(index)]
+            for index, name in enumerate(table.names)
+        ]
+        columns += [_cell_values(added, False) for added in extra.values()]
+        self._rows += zip(*columns, strict=True)
+        if len(self._rows) + self.like.options.header > _MAX_ROWS:
+            raise OutputError(
+                self.path, f"An Excel sheet has at most {_MAX_ROWS} rows. Write CSV or Parquet."
+            )
+
+    def _value(self, cell: Any) -> Any:
+        """Return what a cell that is not numeric holds: text unless Excel has its type."""
+        if cell is None or cell == "":
+            return None
+        finite = not isinstance(cell, float) or math.isfinite(cell)
+        if isinstance(cell, _CELL_TYPES) and finite and getattr(cell, "tzinfo", None) is None:
+            return cell
+        text = str(cell)
+        from openpyxl.cell.cell import ILLEGAL_CHARACTERS_RE
+
+        if ILLEGAL_CHARACTERS_RE.search(text) or len(text) > _MAX_TEXT:
+            raise OutputError(
+                self.path, f"Excel cannot store the text {text[:40]!r}. Write CSV or Parquet."
+            )
+        return text
+
+    def _finish(self) -> None:
+        from openpyxl import Workbook
+        from openpyxl.cell import WriteOnlyCell
+
+        book = Workbook(write_only=True)
+        sheet = book.create_sheet(self.like.sheet if isinstance(self.like, ExcelFile) else "table")
+        header = [tuple(map(self._value, self._names()))] if self.like.options.header else []
+        for row in (*header, *self._rows):
+            cells = list(row)
+            for k, value in enumerate(row):
+                if isinstance(value, str):
+                    cells[k] = WriteOnlyCell(sheet, value=value)
+                    cells[k].data_type = "s"  # not a formula, even if it starts like one
+            sheet.append(cells)
+        # In memory first: openpyxl does not close a file to which it could not write.
+        memory = io.BytesIO()
+        book.save(memory)
+        self._output.write(memory.getbuffer())
+
+
+def _load(path: PathLike) -> Any:
+    openpyxl = require("openpyxl", path)
+    with reading(path), open(path, "rb") as stream:
+        if stream.read(2) != b"PK":
+            raise FileError(path, "Not an .xlsx file. Save it as .xlsx or CSV in Excel.")
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of parts of a workbook that openpyxl does not read
+            return openpyxl.load_workbook(path, data_only=True)
+    except Exception as error:  # a damaged workbook makes openpyxl fail in many ways
+        raise damaged(path, ".xlsx", error) from error
 
 
 def _some(cell: Any) -> bool:
     return cell is not None
+
+
+def _cell_values(values: Array, integral: bool) -> list[int | float | None]:
+    whole = are_whole(values) & integral
+    return [
+        None if value != value else int(value) if is_whole else value
+        for value, is_whole in zip(values.tolist(), whole.tolist(), strict=True)
+    ]

@@ -1,4 +1,4 @@
-"""A table in memory, and the file it comes from, whatever the format."""
+"""A table in memory, and the file it comes from, in any format."""
 
 from __future__ import annotations
 
@@ -6,22 +6,58 @@ from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from hirank._typing import Array
-from hirank.io.cells import Missing, Parsed
-from hirank.io.errors import FileError, Path
+from hirank._typing import Array, PathLike
+from hirank.exceptions import FileError
+from hirank.io.cells import Column, Missing, contain_only_numbers
 
-__all__ = ["Cells", "Kinds", "Options", "Table", "TableFile", "check_names"]
+__all__ = ["Cells", "ColumnTypes", "ReadOptions", "Table", "TableFile", "name_columns", "slices"]
 
-_ALMOST = 0.8  # share of numbers in a column of text that looks like a mistake
+_NEARLY = 0.8  # share of numbers from which on the other cells of a column look like mistakes
 _SCAN_ROWS = 32_768
+_MAX_LISTED = 12
+
+
+@dataclass(frozen=True)
+class ReadOptions:
+    """How a file is read; see `open_table`."""
+
+    missing: Missing = field(default_factory=Missing)
+    numeric: tuple[str, ...] | None = None
+    text: tuple[str, ...] = ()
+    delimiter: str | None = None
+    encoding: str = "utf-8"
+    sheet: str | None = None
+    header: bool = True
+
+
+@dataclass(frozen=True)
+class ColumnTypes:
+    """Which columns are numeric; `integral` and `complete` list some of these.
+
+    Attributes
+    ----------
+    numeric : tuple of str
+    integral : tuple of str
+        Columns with only whole numbers, written as such.
+    complete : tuple of str
+        Columns that are known to have no missing values in the whole file.
+    nearly_numeric : dict of name to list of (line, cell)
+        Columns that are text because of a few cells (at least 80 % of those not missing are
+        numbers), with the first of these cells: perhaps words for a missing value.
+    """
+
+    numeric: tuple[str, ...]
+    integral: tuple[str, ...]
+    complete: tuple[str, ...] = ()
+    nearly_numeric: dict[str, list[tuple[int, str]]] = field(default_factory=dict)
 
 
 class Cells(ABC):
-    """Rows of a table as they stand in the file."""
+    """Rows of a table as they are in the file."""
 
     first_row: int
 
@@ -30,43 +66,39 @@ class Cells(ABC):
 
     @abstractmethod
     def column(self, index: int) -> Sequence[Any]:
-        """The cells of a column: strings, or the values of the format."""
+        """Return the cells of a column: strings, or the values of the format."""
 
     @abstractmethod
+    def parse(self, columns: Sequence[int]) -> list[Column]:
+        """Return these columns as numbers."""
+
     def texts(self, index: int) -> list[str]:
-        """The cells of a column as plain text; an empty string where there is nothing."""
-
-    @abstractmethod
-    def parse(self, columns: Sequence[int]) -> list[Parsed]:
-        """These columns as numbers."""
+        """Return the cells of a column as plain text; None and NaN as an empty string."""
+        return ["" if cell is None or cell != cell else str(cell) for cell in self.column(index)]
 
     def line(self, row: int) -> int:
+        """Return the line of the file in which a row starts."""
         return self.first_row + row + 1
 
     def dtype(self, index: int) -> np.dtype[Any] | None:
-        """The type in which the format keeps the numbers of a column, if it has one."""
+        """Return the type in which the format stores the numbers of a column, if it has one."""
         return None
 
 
 @dataclass(frozen=True)
 class Table:
-    r"""Rows of a file: the numbers to complete, and everything else as it stands.
+    r"""Rows of a file: the numbers to impute, and everything else as it is in the file.
 
     Attributes
     ----------
     names : tuple of str
         All the columns.
-    numeric : tuple of str
-        The numeric columns, in the order of `numbers`.
     numbers : (n, v)
-        NaN = missing.
-    integral : tuple of str
-        Numeric columns with nothing but whole numbers, written as such.
-    first_row : int
-        Number in the file of the first row, from 0.
-    almost : dict of name to list of (line, cell)
-        Columns that are text because of a few cells (at least 80 % of those not missing are
-        numbers), with the first of these cells: perhaps words for a missing value.
+        The numeric columns, in the order of `numeric`; NaN = missing.
+    types : ColumnTypes
+    cells : Cells
+    is_whole : bool
+        These are all the rows of the file.
 
     Examples
     --------
@@ -75,7 +107,7 @@ class Table:
     >>> sys.stdin = io.TextIOWrapper(io.BytesIO(b"day,x,y\nMon,1,2.5\nTue,,NA\n"))
     >>> table = open_table("-").read()
     >>> sys.stdin = sys.__stdin__
-    >>> table.numeric, table.text, table.integral
+    >>> table.numeric, table.text, table.types.integral
     (('x', 'y'), ('day',), ('x',))
     >>> table.numbers
     array([[1. , 2.5],
@@ -85,11 +117,15 @@ class Table:
     """
 
     names: tuple[str, ...]
-    numeric: tuple[str, ...]
     numbers: Array
-    integral: tuple[str, ...]
+    types: ColumnTypes
     cells: Cells = field(repr=False)
-    almost: dict[str, list[tuple[int, str]]] = field(default_factory=dict)
+    is_whole: bool = False
+
+    @property
+    def numeric(self) -> tuple[str, ...]:
+        """The numeric columns, in the order of `numbers`."""
+        return self.types.numeric
 
     @property
     def text(self) -> tuple[str, ...]:
@@ -99,41 +135,19 @@ class Table:
 
     @property
     def first_row(self) -> int:
+        """The position in the file of the first row, from 0."""
         return self.cells.first_row
 
     def line(self, row: int) -> int:
-        """The line in the file where a row of this table starts."""
+        """Return the line of the file in which a row of this table starts."""
         return self.cells.line(row)
 
     def column(self, name: str) -> Sequence[Any]:
-        """The cells of a column as they stand: strings, or the values of the format."""
+        """Return the cells of a column: strings, or the values of the format."""
         return self.cells.column(self.names.index(name))
 
     def __len__(self) -> int:
         return len(self.cells)
-
-
-@dataclass(frozen=True)
-class Options:
-    """How a file is to be read; see `open_table`."""
-
-    missing: Missing = field(default_factory=Missing)
-    numeric: tuple[str, ...] | None = None
-    text: tuple[str, ...] = ()
-    delimiter: str | None = None
-    encoding: str = "utf-8"
-    sheet: str | None = None
-    key: str | None = None
-    header: bool = True
-
-
-@dataclass(frozen=True)
-class Kinds:
-    """Which columns of the whole file are numeric, and what was found on the way."""
-
-    numeric: tuple[str, ...]
-    integral: tuple[str, ...]
-    almost: dict[str, list[tuple[int, str]]]
 
 
 class TableFile(ABC):
@@ -145,9 +159,9 @@ class TableFile(ABC):
     names : tuple of str
         All the columns.
     format : str
-        "csv", "parquet", "arrow", "npy", "npz", "mat" or "xlsx".
-    kinds : Kinds or None
-        Known after `read`, or once `chunks` has looked through the file.
+        "csv", "parquet", "arrow", "npy" or "xlsx".
+    types : ColumnTypes or None
+        Known after `read`, or once `chunks` has scanned the file.
 
     Examples
     --------
@@ -161,66 +175,57 @@ class TableFile(ABC):
     csv ('x', 'y') [2, 1]
     """
 
-    format: str
+    format: ClassVar[str]
 
-    def __init__(self, path: Path, names: Sequence[str], options: Options) -> None:
-        self.path = path
-        self.names = check_names(path, names)
-        self.options = options
-        self.kinds: Kinds | None = None
-        for what, wanted in (("numeric", options.numeric or ()), ("text", options.text)):
-            lacking = [name for name in wanted if name not in self.names]
-            if lacking:
-                raise FileError(
-                    f"{path}: no column {_listed(lacking)}, asked for as {what}; "
-                    f"the columns are {_listed(self.names)}"
-                )
+    def __init__(
+        self,
+        path: PathLike,
+        names: Sequence[str],
+        options: ReadOptions,
+        text_columns: Iterable[str] = (),  # text even if all their cells are numbers
+    ) -> None:
+        self.path, self.names, self.options = path, tuple(names), options
+        self._text_columns = {*options.text, *text_columns}
+        self.types: ColumnTypes | None = None
+        repeated = [name for name, count in Counter(names).items() if count > 1]
+        if repeated:
+            raise FileError(path, f"Several columns are named {_quote(repeated)}. Rename them.")
+        unknown = [name for name in (*(options.numeric or ()), *options.text) if name not in names]
+        if unknown:
+            raise FileError(path, f"No column {_quote(unknown)}. The columns are {_quote(names)}.")
 
     @abstractmethod
     def _batches(self, rows: int | None) -> Iterator[Cells]:
-        """The rows of the file from the start, at most `rows` at a time, or all at once."""
-
-    def _never_numeric(self) -> Iterable[str]:
-        """Columns that are no numbers whatever their cells say."""
-        return [""]
+        """Yield the rows of the file from its start, at most `rows` at a time, or all at once."""
 
     def read(self) -> Table:
-        """All the rows."""
+        """Return all the rows."""
         cells = next(self._batches(None))
         if self.options.numeric is not None:
-            return self._table(cells, self.options.numeric, None)
-        candidates = self._candidates()
-        parsed = cells.parse([self.names.index(name) for name in candidates])
-        found = dict(zip(candidates, parsed, strict=True))
-        self.kinds = _kinds(found, {n: _lines(p, cells) for n, p in found.items() if p.strays})
-        values = [found[name].values for name in self.kinds.numeric]
-        return Table(
-            self.names,
-            self.kinds.numeric,
-            _matrix(values, len(cells)),
-            self.kinds.integral,
-            cells,
-            self.kinds.almost,
-        )
+            return self._table(cells, self.options.numeric, is_whole=True)
+        columns = self._parse(cells, self._candidates())
+        invalid = {name: _invalid_lines(column, cells) for name, column in columns.items()}
+        self.types = _column_types(columns, invalid, len(cells))
+        numbers = _stack([columns[name] for name in self.types.numeric], len(cells))
+        return Table(self.names, numbers, self.types, cells, is_whole=True)
 
     def chunks(self, rows: int) -> Iterator[Table]:
-        """The rows in parts of at most `rows`, in memory that does not grow with the file.
+        """Yield the rows in parts of at most `rows`, in memory that does not grow with the file.
 
-        Unless `numeric` was given, the file is looked through once before to find the kinds.
+        Unless `numeric` was given, the file is scanned once before to find the numeric columns.
         """
         if rows < 1:
-            raise ValueError(f"rows must be at least 1, got {rows}")
-        numeric = self.options.numeric
-        if numeric is None:
-            if self.kinds is None:
-                self.kinds = self._scan()
-            numeric = self.kinds.numeric
+            raise ValueError(f"rows must be at least 1; got {rows}")
+        if self.options.numeric is None and self.types is None:
+            self.types = self._scan()
+        numeric = self.types.numeric if self.types is not None else self.options.numeric
+        assert numeric is not None
         for cells in self._batches(rows):
             if len(cells):
-                yield self._table(cells, numeric, self.kinds)
+                yield self._table(cells, numeric, is_whole=False)
 
     def close(self) -> None:  # noqa: B027 - most formats keep nothing open
-        """Let go of the file."""
+        """Close the file."""
 
     def __enter__(self) -> Self:
         return self
@@ -229,72 +234,93 @@ class TableFile(ABC):
         self.close()
 
     def _candidates(self) -> list[str]:
-        never = {*self.options.text, *self._never_numeric()}
-        return [name for name in self.names if name not in never]
+        return [name for name in self.names if name not in self._text_columns]
 
-    def _scan(self) -> Kinds:
-        found: dict[str, Parsed] = {name: Parsed(None, 0) for name in self._candidates()}
-        strays: dict[str, list[tuple[int, str]]] = {}
+    def _parse(self, cells: Cells, names: Sequence[str]) -> dict[str, Column]:
+        columns = cells.parse([self.names.index(name) for name in names])
+        return dict(zip(names, columns, strict=True))
+
+    def _scan(self) -> ColumnTypes:
+        columns = {name: Column(None) for name in self._candidates()}
+        invalid: dict[str, list[tuple[int, str]]] = {name: [] for name in columns}
+        n_rows = 0
         for cells in self._batches(_SCAN_ROWS):
-            active = [name for name, parsed in found.items() if not parsed.hopeless]
-            parsed = cells.parse([self.names.index(name) for name in active])
-            for name, part in zip(active, parsed, strict=True):
-                if part.strays:
-                    strays.setdefault(name, []).extend(_lines(part, cells))
-                found[name].follow(part, 0)
-        return _kinds(found, strays)
+            n_rows += len(cells)
+            active = [name for name, column in columns.items() if not column.is_text]
+            for name, part in self._parse(cells, active).items():
+                invalid[name] += _invalid_lines(part, cells)
+                columns[name].extend(part, 0)
+        return _column_types(columns, invalid, n_rows)
 
-    def _table(self, cells: Cells, numeric: tuple[str, ...], kinds: Kinds | None) -> Table:
-        """These rows, whose numeric columns are known: anything else in them is an error."""
-        parsed = cells.parse([self.names.index(name) for name in numeric])
-        for name, part in zip(numeric, parsed, strict=True):
-            if part.strays:
-                line, cell = _lines(part, cells)[0]
+    def _table(self, cells: Cells, numeric: tuple[str, ...], *, is_whole: bool) -> Table:
+        """Return rows whose numeric columns are known: any other cell in them is an error."""
+        columns = self._parse(cells, numeric)
+        for name, column in columns.items():
+            if column.invalid:
+                line, cell = _invalid_lines(column, cells)[0]
                 raise FileError(
-                    f'{self.path}, line {line}: "{cell}" in the column "{name}" is not a finite '
-                    "number; correct it, or name it as a missing value"
+                    self.path,
+                    f'Line {line}: "{cell}" in column "{name}" is not a finite number. Correct it, '
+                    "or declare it as a marker of missing values.",
                 )
-        whole = tuple(n for n, part in zip(numeric, parsed, strict=True) if part.whole)
-        return Table(
-            self.names,
-            numeric,
-            _matrix([part.values for part in parsed], len(cells)),
-            kinds.integral if kinds else whole,
-            cells,
-            kinds.almost if kinds else {},
+        whole = tuple(name for name, column in columns.items() if column.whole)
+        types = self.types or ColumnTypes(numeric, whole)
+        return Table(self.names, _stack(list(columns.values()), len(cells)), types, cells, is_whole)
+
+
+def name_columns(
+    path: PathLike, cells: Sequence[str], options: ReadOptions
+) -> tuple[list[str], list[str]]:
+    """Return the names of the columns from the cells of the first row, and those without one."""
+    numbered = [f"column {j}" for j in range(1, len(cells) + 1)]
+    if not options.header:
+        return numbered, []
+    if contain_only_numbers(cells, options.missing):
+        raise FileError(
+            path,
+            "The first row contains only numbers. Add a row of column names above it, or read the "
+            "file without a header (header=False, --no-header).",
         )
+    names = list(cells)
+    if cells.count("") > 1:
+        names = [cell or number for cell, number in zip(cells, numbered, strict=True)]
+    return names, [name for name, cell in zip(names, cells, strict=True) if not cell]
 
 
-def check_names(path: Path, names: Sequence[str]) -> tuple[str, ...]:
-    """The names of the columns, if no two are the same."""
-    twice = [name for name, count in Counter(names).items() if count > 1]
-    if twice:
-        raise FileError(f"{path}: several columns are called {_listed(twice)}; rename all but one")
-    return tuple(names)
+def slices(n_rows: int, rows: int | None) -> Iterator[slice]:
+    """Yield slices of at most `rows` rows, or one of all; at least one, which may be empty."""
+    step = rows or max(n_rows, 1)
+    for start in range(0, max(n_rows, 1), step):
+        yield slice(start, start + step)
 
 
-def _listed(names: Sequence[str], most: int = 12) -> str:
-    text = ", ".join(f'"{name}"' for name in names[:most])
-    return text if len(names) <= most else f"{text} and {len(names) - most} more"
+def _quote(names: Sequence[str]) -> str:
+    text = ", ".join(f'"{name}"' for name in names[:_MAX_LISTED])
+    more = len(names) - _MAX_LISTED
+    return text if more <= 0 else f"{text} and {more} more"
 
 
-def _lines(parsed: Parsed, cells: Cells) -> list[tuple[int, str]]:
-    return [(cells.line(row), cell) for row, cell in parsed.strays]
+def _invalid_lines(column: Column, cells: Cells) -> list[tuple[int, str]]:
+    return [(cells.line(row), cell) for row, cell in column.invalid]
 
 
-def _kinds(found: dict[str, Parsed], strays: dict[str, list[tuple[int, str]]]) -> Kinds:
-    numeric = tuple(name for name, parsed in found.items() if not parsed.n_strays)
-    almost = {
-        name: strays[name][:3]
-        for name, parsed in found.items()
-        if parsed.n_strays and parsed.observed - parsed.n_strays >= _ALMOST * parsed.observed
+def _column_types(
+    columns: dict[str, Column], invalid: dict[str, list[tuple[int, str]]], n_rows: int
+) -> ColumnTypes:
+    numeric = [name for name, column in columns.items() if not column.n_invalid]
+    nearly = {
+        name: invalid[name][:3]
+        for name, column in columns.items()
+        if column.n_invalid and column.n_observed - column.n_invalid >= _NEARLY * column.n_observed
     }
-    return Kinds(numeric, tuple(name for name in numeric if found[name].whole), almost)
+    integral = tuple(name for name in numeric if columns[name].whole)
+    complete = tuple(name for name in numeric if columns[name].n_observed == n_rows)
+    return ColumnTypes(tuple(numeric), integral, complete, nearly)
 
 
-def _matrix(values: Sequence[Array | None], n_rows: int) -> Array:
-    matrix = np.empty((n_rows, len(values)))
-    for j, column in enumerate(values):
-        assert column is not None  # only columns without strays get here
-        matrix[:, j] = column
+def _stack(columns: Sequence[Column], n_rows: int) -> Array:
+    matrix = np.empty((n_rows, len(columns)))
+    for j, column in enumerate(columns):
+        assert column.values is not None  # only columns without invalid cells get here
+        matrix[:, j] = column.values
     return matrix

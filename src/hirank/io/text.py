@@ -1,30 +1,34 @@
-"""Tables as text: CSV, TSV and the like, compressed or not."""
+"""Tables as text: CSV, TSV and the like, compressed or not, read and written byte by byte."""
 
 from __future__ import annotations
 
+import gzip
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
-from hirank.io.cells import Parsed, is_number, parse
-from hirank.io.dialect import Dialect, sniff
-from hirank.io.errors import FileError, Path
-from hirank.io.source import Source
-from hirank.io.table import Cells, Options, TableFile
+from hirank._text import plural
+from hirank._typing import Array, IntArray, PathLike
+from hirank.exceptions import FileError, OutputError
+from hirank.io.cells import Column, are_whole, format_numbers, parse_column
+from hirank.io.dialect import COMMA, Dialect, check_delimiter, detect_dialect
+from hirank.io.output import Writer
+from hirank.io.source import Source, open_quote
+from hirank.io.table import Cells, ReadOptions, Table, TableFile, name_columns
 
-__all__ = ["TextCells", "TextFile", "column_names"]
+__all__ = ["TextFile", "TextWriter"]
 
 _SEGMENT = 8192  # rows whose cells are Python strings at one time
 
 
 class TextCells(Cells):
-    """Rows as the records of a text file, cut into cells when asked."""
+    """Rows as the records of a text file, split into cells on demand."""
 
     def __init__(self, file: TextFile, records: list[str], first_row: int, first_line: int) -> None:
-        self.file = file
-        self.records = records
-        self.first_row = first_row
+        self.file, self.records, self.first_row = file, records, first_row
         self._first_line = first_line
 
     def __len__(self) -> int:
@@ -34,62 +38,63 @@ class TextCells(Cells):
         newline = self.file.dialect.newline
         return self._first_line + sum(record.count(newline) for record in self.records[:row])
 
-    def column(self, index: int) -> Sequence[str]:
+    def column(self, index: int) -> list[str]:
         return [self.file.dialect.cells(record)[index] for record in self.records]
 
-    def texts(self, index: int) -> list[str]:
-        return list(self.column(index))
-
-    def parse(self, columns: Sequence[int]) -> list[Parsed]:
+    def parse(self, columns: Sequence[int]) -> list[Column]:
         n, options, dialect = len(self.records), self.file.options, self.file.dialect
-        found = [Parsed(np.empty(n), 0) for _ in columns]
+        found = [Column(np.empty(n)) for _ in columns]
         for start in range(0, n, _SEGMENT):
             cells = self._columns(start, start + _SEGMENT)
             for j, total in zip(columns, found, strict=True):
                 if total.values is None:
                     continue
-                part = parse(cells[j], options.missing, dialect.decimal)
+                part = parse_column(cells[j], options.missing, dialect.decimal)
                 total.values[start : start + _SEGMENT] = part.values
-                total.follow(part, start)
-                if total.hopeless:
+                total.extend(part, start)
+                if total.is_text:
                     total.values = None
         return found
 
     def _columns(self, start: int, stop: int) -> Sequence[Sequence[str]]:
-        """The cells of some rows, column by column."""
-        dialect, wanted = self.file.dialect, len(self.file.names)
+        """Return the cells of some rows, column by column."""
+        dialect, width = self.file.dialect, len(self.file.names)
         records = self.records[start:stop]
-        plain = _plain(records, dialect, wanted)
+        plain = _split_plain(records, dialect, width)
         if plain is not None:
             return plain
         rows = [dialect.cells(record) for record in records]
-        for i, width in enumerate(map(len, rows)):
-            if width != wanted:
+        for i, row in enumerate(rows):
+            if len(row) != width:
                 raise FileError(
-                    f"{self.file.path}, line {self.line(start + i)}: {width} cells, but the "
-                    f"first row has {wanted}; correct the line (is a delimiter missing or "
-                    "unquoted?), or name the delimiter"
+                    self.file.path,
+                    f"Line {self.line(start + i)} has {plural(len(row), 'cell')}, but the first "
+                    f"row has {width}. Correct the line (a delimiter may be missing or unquoted), "
+                    "or give the delimiter.",
                 )
         return list(zip(*rows, strict=True))
 
 
 class TextFile(TableFile):
-    """A text table; see `open_table`."""
+    """A text table; see `open_table`.
+
+    Attributes
+    ----------
+    dialect : Dialect
+    source : Source
+    preamble, header : str
+        What precedes the names of the columns, and their record; empty if there is none.
+    """
 
     format = "csv"
 
-    def __init__(self, path: Path, options: Options) -> None:
-        if options.delimiter is not None and (
-            len(options.delimiter) != 1 or options.delimiter in '"\r\n'
-        ):
-            raise FileError(
-                f"{path}: a delimiter is one character, not {options.delimiter!r}; "
-                'use "," or ";" or a tab'
-            )
-        self.source = Source(path, options.encoding, again=options.numeric is None)
+    def __init__(self, path: PathLike, options: ReadOptions) -> None:
+        check_delimiter(options.delimiter)
+        self.source = Source(path, options.encoding)
         try:
-            names = self._start(path, options)
-            super().__init__(path, names, options)
+            cells = self._read_header(path, options)
+            names, unnamed = name_columns(path, cells, options)
+            super().__init__(path, names, options, unnamed)
         except BaseException:
             self.source.close()
             raise
@@ -97,49 +102,39 @@ class TextFile(TableFile):
     def close(self) -> None:
         self.source.close()
 
-    def _start(self, path: Path, options: Options) -> list[str]:
-        """Find the dialect and the names of the columns."""
-        source, head = self.source, self.source.head
+    def _read_header(self, path: PathLike, options: ReadOptions) -> list[str]:
+        """Detect the dialect, and return the cells of the first row."""
+        head = self.source.head
         body = head.lstrip("\r\n")
         if not body.strip():
-            raise FileError(f"{path}: the file is empty; it needs a row of names and rows of cells")
-        suffixes = os.fspath(path).lower().removesuffix(".gz").rpartition(".")
-        delimiter = options.delimiter or ("\t" if suffixes[2] == "tsv" else None)
+            raise FileError(path, "The file is empty. Add a row of column names and rows of cells.")
+        suffix = _suffix(path)
+        delimiter = options.delimiter or ("\t" if suffix == "tsv" else None)
         line, _, after = body.partition("\n")
-        if line[:4].lower() == "sep=" and len(line.rstrip("\r")) == 5:  # Excel's own hint
+        if line[:4].lower() == "sep=" and len(line.rstrip("\r")) == 5:  # written by Excel
             delimiter, body = options.delimiter or line[4], after
         self.preamble = head[: len(head) - len(body)]
-        self.dialect = sniff(
-            body,
-            delimiter=delimiter,
-            newline=source.newline,
-            whitespace=suffixes[2] in ("txt", "dat"),
+        self.dialect = detect_dialect(
+            body, delimiter=delimiter, newline=self.source.newline, spaces=suffix in ("txt", "dat")
         )
         first = self._first_record(path, body)
         cells = [cell.strip() for cell in self.dialect.cells(first)]
-        names = column_names(path, cells, options)
         self.header = ""
         if options.header:
             rest = body[len(first) :]
             blank = len(rest) - len(rest.lstrip("\r\n")) if len(cells) > 1 else 0
             self.header = first + rest[:blank]
-        self._unnamed = [n for n, c in zip(names, cells, strict=True) if options.header and not c]
-        return names
+        return cells
 
-    def _first_record(self, path: Path, body: str) -> str:
+    def _first_record(self, path: PathLike, body: str) -> str:
         record, inside = "", False
         for line in body.split(self.dialect.newline):
             record += line + self.dialect.newline
             inside = self.dialect.leaves_open(line, inside)
             if not inside:
                 return record if len(record) <= len(body) else body
-        raise FileError(
-            f"{path}, line {1 + self.preamble.count(self.dialect.newline)}: a quote is opened and "
-            "never closed; close it, or double a quote that is meant as such"
-        )
-
-    def _never_numeric(self) -> Iterable[str]:
-        return self._unnamed
+        line_number = 1 + self.preamble.count(self.dialect.newline)
+        raise open_quote(path, line_number, self.dialect.quote)
 
     def _batches(self, rows: int | None) -> Iterator[Cells]:
         newline = self.dialect.newline
@@ -147,8 +142,8 @@ class TextFile(TableFile):
         line = 1 + self.preamble.count(newline) + self.header.count(newline)
         first, records = 0, list[str]()
         for block in self.source.records(self.dialect, blank_rows=len(self.names) == 1):
-            if skip:
-                block, skip = _without_start(block, skip)
+            while skip and block:
+                skip = max(skip - len(block.pop(0)), 0)
             records += block
             while rows is not None and len(records) >= rows:
                 yield TextCells(self, records[:rows], first, line)
@@ -159,41 +154,139 @@ class TextFile(TableFile):
             yield TextCells(self, records, first, line)
 
 
-def _plain(records: list[str], dialect: Dialect, wanted: int) -> list[list[str]] | None:
-    """The columns of records without quotes and blank lines, all cut at once."""
+class TextWriter(Writer):
+    """Write CSV and the like, in the dialect of the input if that is text."""
+
+    writes_streams = True
+
+    def __init__(self, path: PathLike, like: TableFile, **options: Any) -> None:
+        super().__init__(path, like, **options)
+        suffix = _suffix(path)
+        self._dialect = COMMA if suffix != "tsv" else replace(COMMA, delimiter="\t")
+        self._encoding = "utf-8"
+        self._source = like if isinstance(like, TextFile) and _keeps_dialect(like, suffix) else None
+        if self._source is not None:
+            self._dialect = self._source.dialect
+            self._encoding = self._source.source.encoding
+        self._compressed: gzip.GzipFile | None = None
+        self._started = self._ends_open = False
+
+    def _write(self, table: Table, filled: Array, extra: Mapping[str, Array]) -> None:
+        self._start()
+        dialect = self._dialect
+        if self._source is not None and isinstance(table.cells, TextCells):
+            lines = self._refill_records(table, table.cells.records, filled)
+        else:
+            lines = self._make_records(table, filled)
+        if extra:
+            texts = [format_numbers(a, self.digits, dialect.decimal) for a in extra.values()]
+            rows = zip(*texts, strict=True)
+            lines = [dialect.append(line, row) for line, row in zip(lines, rows, strict=True)]
+        if self._ends_open and lines:
+            self._put(dialect.newline)
+        self._ends_open = bool(lines) and not lines[-1].endswith(dialect.newline)
+        self._put("".join(lines))
+
+    def _refill_records(self, table: Table, records: list[str], filled: Array) -> list[str]:
+        """Return the records of the input with numbers in their missing cells."""
+        dialect, lines = self._dialect, list(records)
+        places = [table.names.index(name) for name in table.numeric]
+        rows, columns = np.nonzero(~np.isnan(filled))
+        texts = iter(self._format(table, filled, rows, columns))
+        for i in np.unique(rows).tolist():
+            cells, end = dialect.split(records[i])
+            for j in np.flatnonzero(~np.isnan(filled[i])).tolist():
+                k = places[j]
+                cells[k] = dialect.refill(cells[k], next(texts))
+            lines[i] = dialect.join(cells) + end
+        return lines
+
+    def _make_records(self, table: Table, filled: Array) -> list[str]:
+        """Return records of a table that comes from another format, or another dialect."""
+        dialect, columns = self._dialect, []
+        decimal = table.cells.file.dialect.decimal if isinstance(table.cells, TextCells) else "."
+        for index, name in enumerate(table.names):
+            cells = table.cells.texts(index)
+            if name in table.numeric:
+                j = table.numeric.index(name)
+                if decimal == ",":
+                    cells = [cell.replace(",", ".") for cell in cells]
+                # The words for a missing value are those of the input; here it is an empty cell.
+                for i in np.flatnonzero(np.isnan(table.numbers[:, j])).tolist():
+                    cells[i] = ""
+                rows = np.flatnonzero(~np.isnan(filled[:, j]))
+                texts = self._format(table, filled, rows, np.full(len(rows), j))
+                for i, text in zip(rows.tolist(), texts, strict=True):
+                    cells[i] = text
+            columns.append([dialect.enquote(cell) for cell in cells])
+        if len(columns) == 1:  # not every program takes an empty line for a row
+            columns = [[cell or dialect.quote * 2 for cell in columns[0]]]
+        return [dialect.join(row) + dialect.newline for row in zip(*columns, strict=True)]
+
+    def _format(self, table: Table, filled: Array, rows: IntArray, columns: IntArray) -> list[str]:
+        values = filled[rows, columns]
+        texts = format_numbers(values, self.digits, self._dialect.decimal)
+        integral = np.array([name in table.types.integral for name in table.numeric], dtype=bool)
+        if integral.any():
+            for k in np.flatnonzero(integral[columns] & are_whole(values)).tolist():
+                texts[k] = str(int(values[k]))
+        return texts
+
+    def _start(self) -> None:
+        if self._started:
+            return
+        self._started = True
+        if os.fspath(self.path).lower().endswith(".gz"):
+            self._compressed = gzip.GzipFile("", "wb", 6, self._output, mtime=0)
+        dialect, source, names = self._dialect, self._source, list(self._extra or ())
+        if source is None:
+            if self.like.options.header:
+                names = list(map(dialect.enquote, self._names()))
+                self._put(dialect.join(names) + dialect.newline)
+            return
+        header = source.header
+        if header and names:
+            header = dialect.append(header, list(map(dialect.enquote, names)))
+        self._ends_open = bool(header) and not header.endswith(dialect.newline)
+        self._put(source.preamble + header, source.source.bom)
+
+    def _put(self, text: str, before: bytes = b"") -> None:
+        try:
+            data = before + text.encode(self._encoding)
+        except UnicodeEncodeError as error:
+            problem = f"Cannot write {error.object[error.start]!r} as {self._encoding} text."
+            raise OutputError(self.path, f"{problem} Use --encoding utf-8.") from error
+        (self._compressed or self._output).write(data)
+
+    def _finish(self) -> None:
+        self._start()  # a table without rows still has a header
+
+    def _release(self) -> None:
+        if self._compressed is not None:
+            stream, self._compressed = self._compressed, None
+            stream.close()
+
+
+def _suffix(path: PathLike) -> str:
+    return os.fspath(path).lower().removesuffix(".gz").rpartition(".")[2]
+
+
+def _keeps_dialect(like: TextFile, suffix: str) -> bool:
+    """Return whether a file with this extension is written in the dialect of the input."""
+    if suffix == _suffix(like.path):
+        return True
+    tabs = like.dialect.delimiter == "\t"
+    return tabs if suffix == "tsv" else suffix != "csv" or not (tabs or like.dialect.spaces)
+
+
+def _split_plain(records: list[str], dialect: Dialect, width: int) -> list[list[str]] | None:
+    """Return the columns of records without quotes and empty lines, all split at once."""
     text, delimiter = "".join(records), dialect.delimiter
     if dialect.spaces or dialect.quote in text:
         return None
-    if any(record.count(delimiter) != wanted - 1 for record in records):
+    if any(record.count(delimiter) != width - 1 for record in records):
         return None
     if "\r" in text:
         text = text.replace("\r\n", "\n") if dialect.newline == "\n" else text.replace("\r", "\n")
     cells = text.removesuffix("\n").replace("\n", delimiter).split(delimiter)
-    if len(cells) != wanted * len(records):
-        return None
-    return [cells[j::wanted] for j in range(wanted)]
-
-
-def _without_start(records: list[str], skip: int) -> tuple[list[str], int]:
-    """The records after the first `skip` characters."""
-    for i, record in enumerate(records):
-        if skip < len(record):
-            return records[i:], 0
-        skip -= len(record)
-    return [], skip
-
-
-def column_names(path: Path, cells: Sequence[str], options: Options) -> list[str]:
-    """The names of the columns from the cells of the first row."""
-    numbered = [f"column {j}" for j in range(1, len(cells) + 1)]
-    if not options.header:
-        return numbered
-    known = [cell for cell in cells if not options.missing.word(cell)]
-    if known and all(map(is_number, known)):
-        raise FileError(
-            f"{path}: the first row holds numbers only; add a row of column names above it, "
-            "or say that there is none (header=False, --no-header)"
-        )
-    if cells.count("") == 1:
-        return list(cells)
-    return [cell or number for cell, number in zip(cells, numbered, strict=True)]
+    return [cells[j::width] for j in range(width)] if len(cells) == width * len(records) else None

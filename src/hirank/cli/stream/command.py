@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from hirank.cli.errors import CANNOT_WRITE, USAGE, Failure
+from hirank.exceptions import ParameterError
 
 if TYPE_CHECKING:
     from hirank.cli.stream.loop import Signals
@@ -214,7 +215,7 @@ def run(
 
     from hirank.cli.stream.checkpoint import Output, Positions
     from hirank.cli.stream.layouts import Reading, first_look
-    from hirank.cli.stream.lines import Cells
+    from hirank.cli.stream.lines import CellFormat
     from hirank.cli.stream.loop import Session, Signals
     from hirank.cli.stream.model import opened
     from hirank.cli.stream.reporter import Teller
@@ -226,7 +227,7 @@ def run(
         completer = opened(model, frozen=frozen, say=tell.say)
         words = [*(missing or ()), *_own_words(completer, model)]
         positions.notes["missing"] = sorted(set(words))
-        cells = Cells(words, decimal, digits)
+        cells = CellFormat(words, decimal, digits)
         last = positions.last()
         if last is None and positions.known and not restart:
             tell.say(f"{positions.path.name} belongs to another model, so it is not used.")
@@ -280,8 +281,12 @@ def _check(
     ):
         if value not in allowed:
             raise Failure(f"{name} must be {', '.join(allowed)}; got {value!r}.", USAGE)
-    if delimiter is not None and (len(delimiter) != 1 or delimiter in '"\n\r' + decimal):
-        raise Failure(f"--delimiter {delimiter!r} can't be: give one other character.", USAGE)
+    from hirank.io.dialect import check_delimiter  # not before: help needs no NumPy
+
+    try:
+        check_delimiter(delimiter, decimal)
+    except ParameterError as error:
+        raise Failure(error.message("--{}".format), USAGE) from None
     if follow and source is None:
         raise Failure("--follow needs a FILE; standard input is followed anyway.", USAGE)
     if model.is_dir():

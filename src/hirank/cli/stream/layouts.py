@@ -4,24 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from typing import NamedTuple
 
 from hirank.cli.errors import USAGE, Failure
 from hirank.cli.stream.lines import (
     BadLine,
-    Cells,
+    CellFormat,
     Delimited,
     JsonLines,
     Layout,
-    delimiter_of,
-    members_of,
-    plain,
+    parse_object,
     split,
 )
 from hirank.cli.stream.loop import text_of
 from hirank.cli.stream.model import Completer
 from hirank.cli.stream.sources import Line, Lines
+from hirank.io.cells import contain_only_numbers
+from hirank.io.dialect import Dialect, detect_dialect
 
 GZIP = b"\x1f\x8b"
 
@@ -33,7 +34,7 @@ class Reading(NamedTuple):
     columns: str | None
     ids: tuple[str, ...]
     delimiter: str | None
-    cells: Cells
+    cells: CellFormat
     say: Callable[[str], None]
 
 
@@ -81,12 +82,8 @@ def _json_look(reading: Reading, lines: Lines, completer: Completer) -> Look:
         )
 
     def columns(text: str) -> list[str]:
-        members, _ = members_of(text)
-        probe = JsonLines((), reading.cells)
-        checks = [
-            (key, partial(probe.number, value, text[start:stop]))
-            for key, value, start, stop in members
-        ]
+        number, members = reading.cells.json_number, parse_object(text)
+        checks = [(key, partial(number, value)) for key, value in members.items()]
         return _numeric(checks, reading.ids)
 
     wanted = _by_first_row(lines, columns) or []
@@ -94,17 +91,18 @@ def _json_look(reading: Reading, lines: Lines, completer: Completer) -> Look:
 
 
 def _csv_look(reading: Reading, lines: Lines, completer: Completer, text: str, raw: bytes) -> Look:
-    delimiter = reading.delimiter or delimiter_of(text)
+    cells = reading.cells
+    dialect = replace(detect_dialect(text, delimiter=reading.delimiter), decimal=cells.decimal)
     if reading.columns is not None:
         names = tuple(name.strip() for name in reading.columns.split(","))
-        header, top = delimiter.join(names), b""
+        header, top = dialect.delimiter.join(names), b""
     else:
         try:
-            names = tuple(plain(field).strip() for field in split(text, delimiter))
+            names = _names(text, dialect)
         except BadLine as error:
             raise Failure(f"The header line can't be read: {error}.") from None
         header, top = text, raw
-        if all(_is_number(name, reading.cells) for name in names):
+        if contain_only_numbers(names, cells.missing, cells.decimal):
             raise Failure(
                 "The first line holds numbers instead of names: give --columns with the names."
             )
@@ -117,28 +115,31 @@ def _csv_look(reading: Reading, lines: Lines, completer: Completer, text: str, r
     if hasattr(completer.model, "n_features_in_"):
         wanted: Sequence[str] | None = _matched(names, completer, reading.ids)
     else:
-        wanted = _by_first_row(lines, lambda line: _csv_numeric(line, names, delimiter, reading))
+        wanted = _by_first_row(lines, lambda line: _csv_numeric(line, names, dialect, reading))
     if wanted is None:
-        return Look(Delimited(names, (), delimiter, reading.cells), header, top)
+        return Look(Delimited(names, (), dialect, cells), header, top)
     others = [name for name in names if name not in wanted]
     if others:
         reading.say(f"Passed through as they are: {', '.join(others)}.")
-    numeric = all(_is_number(name, reading.cells) for name in names)
-    layout = Delimited(names, wanted, delimiter, reading.cells)
+    numeric = contain_only_numbers(names, cells.missing, cells.decimal)
+    layout = Delimited(names, wanted, dialect, cells)
     return Look(layout, None if numeric else header, top)
 
 
 def _csv_numeric(
-    text: str, names: tuple[str, ...], delimiter: str, reading: Reading
+    text: str, names: tuple[str, ...], dialect: Dialect, reading: Reading
 ) -> list[str] | None:
-    fields = split(text, delimiter)
-    if len(fields) != len(names) or tuple(plain(f).strip() for f in fields) == names:
+    cells = _names(text, dialect)
+    if len(cells) != len(names) or cells == names:
         return None
-    checks = [
-        (name, partial(reading.cells.number, plain(field)))
-        for name, field in zip(names, fields, strict=True)
-    ]
+    number = reading.cells.number
+    checks = [(name, partial(number, cell)) for name, cell in zip(names, cells, strict=True)]
     return _numeric(checks, reading.ids)
+
+
+def _names(text: str, dialect: Dialect) -> tuple[str, ...]:
+    """Return the cells of a line without their quotes; raise BadLine."""
+    return tuple(dialect.unquote(raw).strip() for raw in split(text, dialect))
 
 
 def _numeric(checks: Sequence[tuple[str, Callable[[], float]]], ids: Sequence[str]) -> list[str]:
@@ -189,14 +190,6 @@ def _matched(names: Sequence[str], completer: Completer, ids: Sequence[str]) -> 
             f"Not in the model: {', '.join(more) or 'none'}. Rename columns, or add empty ones."
         )
     return own
-
-
-def _is_number(name: str, cells: Cells) -> bool:
-    try:
-        cells.number(name)
-    except BadLine:
-        return False
-    return True
 
 
 def _peek(lines: Lines) -> Line | None:

@@ -1,30 +1,24 @@
-"""Rows of a stream, one a line: CSV or JSON, read and written so that only holes change."""
+"""Rows of a stream, one per line: CSV, whose observed cells keep their bytes, or JSON objects."""
 
 from __future__ import annotations
 
 import json
 import math
-import re
 from collections.abc import Iterable, Sequence
-from json.decoder import scanstring  # type: ignore[attr-defined]
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from hirank.io.cells import Missing, is_number, number
-from hirank.io.text_output import as_text
-
-DELIMITERS = ",;\t|"
-_SPACE = re.compile(r"[ \t\r\n]*")
-_DECODER = json.JSONDecoder()
+from hirank.io.cells import Missing, format_numbers, is_number, parse_number
+from hirank.io.dialect import Dialect
 
 
 class BadLine(ValueError):
-    """A line that is no row; the message says why."""
+    """A line that is not a row; the message states why."""
 
 
 class Row(NamedTuple):
-    """What a line says: the numbers of the wanted columns, NaN = missing, and its own text."""
+    """The numbers of the wanted columns of a line, NaN = missing, and the whole line in parts."""
 
     numbers: list[float]
     parts: Any
@@ -36,55 +30,63 @@ class Layout(Protocol):
     wanted: tuple[str, ...]  # columns of the model, in its order
 
     def parse(self, line: str) -> Row:
-        """What a line without its end says; raises BadLine."""
+        """Return the row of a line without its end; raise BadLine."""
 
     def render(self, row: Row, filled: Sequence[float]) -> str:
-        """The line with holes filled; a fill that is no number leaves the hole."""
+        """Return the line with imputed values; one that is not finite leaves the cell missing."""
 
 
-class Cells:
-    """What cells mean: numbers, or words and numbers that stand for a missing value.
+class CellFormat:
+    """How cells are read as numbers or missing values, and how imputed values are written.
 
     Parameters
     ----------
     missing : words
-        Besides empty cells, NaN, null, NA, N/A and None. "-200" stands for "-200.0" as well.
+        In addition to empty cells, NaN, null, NA, N/A and None. "-200" also matches "-200.0".
     decimal : {".", ","}
     digits : int, optional
-        Significant digits of fills; by default as many as single precision has.
+        Significant digits of imputed values; by default as many as single precision has.
     """
 
     def __init__(
         self, missing: Iterable[str] = (), decimal: str = ".", digits: int | None = None
     ) -> None:
-        self.decimal, self.digits = decimal, digits
-        self.missing = Missing(missing)
+        self.missing, self.decimal, self.digits = Missing(missing), decimal, digits
 
-    def number(self, text: str) -> float:
-        """What a cell says, NaN if it is missing; raises BadLine if it is no number."""
-        value = number(text, self.missing, self.decimal)
+    def number(self, cell: str) -> float:
+        """Return the value of a cell, NaN if missing; raise BadLine."""
+        value = parse_number(cell, self.missing, self.decimal)
         if value is None:
-            comma = self.decimal == "." and is_number(text.replace(",", "."))
-            raise BadLine(f"{_short(text)} is not a number" + (" (--decimal ,?)" if comma else ""))
+            comma = self.decimal == "." and is_number(cell.replace(",", "."))
+            hint = " (--decimal ,?)" if comma else ""
+            raise BadLine(f"{_shorten(cell)} is not a number{hint}")
         return value
 
-    def checked(self, value: float, text: str) -> float:
-        """A number that stands there as `text`; NaN if it stands for a missing value."""
-        if not math.isfinite(value):
-            raise BadLine(f"{_short(text)} is not finite")
-        return math.nan if value in self.missing.values else value
+    def json_number(self, value: Any) -> float:
+        """Return a JSON value as a number, NaN if missing; raise BadLine."""
+        if value is None or (isinstance(value, str) and self.missing.matches(value)):
+            return math.nan
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            raise BadLine(f"{_shorten(value)} is not a number")
+        try:
+            number = float(value)
+        except OverflowError:
+            number = math.inf
+        if math.isinf(number):
+            raise BadLine(f"{_shorten(value)} is not finite")
+        return math.nan if number in self.missing.values else number
 
     def text(self, value: float) -> str:
-        """A fill as it is written."""
-        return as_text(np.array([value]), self.digits, self.decimal)[0]
+        """Return an imputed value as it is written."""
+        return format_numbers(np.array([value]), self.digits, self.decimal)[0]
 
 
 class Delimited:
-    """Lines of cells with a delimiter between. A cell in quotes can't go over several lines.
+    """Lines of cells with a delimiter between. A cell in quotes must end on its line.
 
     Examples
     --------
-    >>> layout = Delimited(("id", "a", "b"), ("b", "a"), ",", Cells())
+    >>> layout = Delimited(("id", "a", "b"), ("b", "a"), Dialect(), CellFormat())
     >>> row = layout.parse('"x, y",1.50,')
     >>> row.numbers
     [nan, 1.5]
@@ -93,30 +95,30 @@ class Delimited:
     """
 
     def __init__(
-        self, names: tuple[str, ...], wanted: Sequence[str], delimiter: str, cells: Cells
+        self, names: tuple[str, ...], wanted: Sequence[str], dialect: Dialect, cells: CellFormat
     ) -> None:
-        self.names, self.cells, self.delimiter = names, cells, delimiter
+        self.names, self.cells, self.dialect = names, cells, dialect
         self.wanted = tuple(wanted)
         self.places = [names.index(name) for name in wanted]
 
     def parse(self, line: str) -> Row:
-        fields = split(line, self.delimiter)
-        if len(fields) != len(self.names):
-            raise BadLine(f"{len(fields)} cells instead of {len(self.names)}")
+        raw = split(line, self.dialect)
+        if len(raw) != len(self.names):
+            raise BadLine(f"{len(raw)} cells instead of {len(self.names)}")
         numbers = []
         for j in self.places:
             try:
-                numbers.append(self.cells.number(plain(fields[j])))
+                numbers.append(self.cells.number(self.dialect.unquote(raw[j])))
             except BadLine as error:
                 raise BadLine(f"column {self.names[j]}: {error}") from None
-        return Row(numbers, fields)
+        return Row(numbers, raw)
 
     def render(self, row: Row, filled: Sequence[float]) -> str:
-        fields = list(row.parts)
-        for j, known, fill in zip(self.places, row.numbers, filled, strict=True):
-            if math.isnan(known) and math.isfinite(fill):
-                fields[j] = self.cells.text(fill)
-        return self.delimiter.join(fields)
+        raw = list(row.parts)
+        for j, known, value in zip(self.places, row.numbers, filled, strict=True):
+            if math.isnan(known) and math.isfinite(value):
+                raw[j] = self.dialect.refill(raw[j], self.cells.text(value))
+        return self.dialect.join(raw)
 
 
 class JsonLines:
@@ -124,156 +126,61 @@ class JsonLines:
 
     Examples
     --------
-    >>> layout = JsonLines(("a", "b", "c"), Cells())
+    >>> layout = JsonLines(("a", "b", "c"), CellFormat())
     >>> row = layout.parse('{"id": "x", "b": 1.50, "a": null}')
     >>> row.numbers
     [nan, 1.5, nan]
     >>> layout.render(row, [0.5, 1.5, 3.0])
-    '{"id": "x", "b": 1.50, "a": 0.5, "c": 3.0}'
+    '{"id": "x", "b": 1.5, "a": 0.5, "c": 3.0}'
     """
 
-    def __init__(self, wanted: Sequence[str], cells: Cells) -> None:
+    def __init__(self, wanted: Sequence[str], cells: CellFormat) -> None:
         self.wanted, self.cells = tuple(wanted), cells
-        self.places = {name: j for j, name in enumerate(wanted)}
 
     def parse(self, line: str) -> Row:
-        numbers = [math.nan] * len(self.wanted)
-        spans: dict[int, tuple[int, int]] = {}
-        members, end = members_of(line)
-        for key, value, start, stop in members:
-            j = self.places.get(key)
-            if j is None:
-                continue
-            if j in spans:
-                raise BadLine(f"the key {_short(key)} is there twice")
-            spans[j] = (start, stop)
+        members = parse_object(line)
+        numbers = []
+        for name in self.wanted:
             try:
-                numbers[j] = self.number(value, line[start:stop])
+                numbers.append(self.cells.json_number(members.get(name)))
             except BadLine as error:
-                raise BadLine(f"key {key}: {error}") from None
-        return Row(numbers, (line, spans, end, bool(members)))
-
-    def number(self, value: Any, text: str) -> float:
-        """What a value says that stands there as `text`."""
-        if value is None:
-            return math.nan
-        if isinstance(value, str) and self.cells.missing.word(value):
-            return math.nan
-        if isinstance(value, bool) or not isinstance(value, int | float):
-            raise BadLine(f"{_short(text)} is not a number")
-        if isinstance(value, float) and math.isnan(value):
-            return math.nan
-        try:
-            return self.cells.checked(float(value), text)
-        except OverflowError:
-            raise BadLine(f"{_short(text)} is too large") from None
+                raise BadLine(f"key {name}: {error}") from None
+        return Row(numbers, members)
 
     def render(self, row: Row, filled: Sequence[float]) -> str:
-        line, spans, end, more = row.parts
-        added = []
-        changed: list[tuple[int, int, str]] = []
-        for j, (known, fill) in enumerate(zip(row.numbers, filled, strict=True)):
-            if not math.isnan(known) or not math.isfinite(fill):
-                continue
-            text = self.cells.text(fill)
-            if j in spans:
-                changed.append((*spans[j], text))
-            else:
-                added.append(f"{json.dumps(self.wanted[j], ensure_ascii=False)}: {text}")
-        if added:
-            changed.append((end, end, (", " if more else "") + ", ".join(added)))
-        for start, stop, text in sorted(changed, reverse=True):
-            line = line[:start] + text + line[stop:]
-        return line
+        members = dict(row.parts)
+        for name, known, value in zip(self.wanted, row.numbers, filled, strict=True):
+            if math.isnan(known) and math.isfinite(value):
+                members[name] = float(format_numbers(np.array([value]), self.cells.digits)[0])
+        return json.dumps(members, ensure_ascii=False)
 
 
-def split(line: str, delimiter: str) -> list[str]:
-    """The cells of a line as they stand, quotes and all."""
-    if '"' not in line:
-        return line.split(delimiter)
-    fields, start = [], 0
-    while True:
-        stop = _end_of_quotes(line, start) if line.startswith('"', start) else start
-        end = line.find(delimiter, stop)
-        end = len(line) if end < 0 else end
-        if stop > start and line[stop:end].strip():
-            raise BadLine(f"{_short(line[stop:end])} after the end of a quoted cell")
-        fields.append(line[start:end])
-        if end == len(line):
-            return fields
-        start = end + len(delimiter)
+def split(line: str, dialect: Dialect) -> list[str]:
+    """Return the raw cells of a line without its end; raise BadLine."""
+    if dialect.quote in line and dialect.leaves_open(line):
+        raise BadLine("a quoted cell does not end on the line where it began")
+    return dialect.split(line)[0]
 
 
-def _end_of_quotes(line: str, start: int) -> int:
-    at = start + 1
-    while True:
-        at = line.find('"', at) + 1
-        if not at:
-            raise BadLine("a quoted cell does not end on the line where it began")
-        if not line.startswith('"', at):
-            return at
-        at += 1
-
-
-def plain(field: str) -> str:
-    """A cell without its quotes."""
-    if field.startswith('"'):
-        return field.rstrip()[1:-1].replace('""', '"')
-    return field
-
-
-def delimiter_of(header: str) -> str:
-    """The delimiter that cuts a line in most cells."""
-
-    def cells(delimiter: str) -> int:
-        try:
-            return len(split(header, delimiter))
-        except BadLine:
-            return 0
-
-    return max(DELIMITERS, key=cells)
-
-
-def members_of(line: str) -> tuple[list[tuple[str, Any, int, int]], int]:
-    """Keys and values of a JSON object and where the values stand; and where the last one ends."""
+def parse_object(line: str) -> dict[str, Any]:
+    """Return the JSON object of a line; raise BadLine."""
     try:
-        return _members(line)
-    except (json.JSONDecodeError, StopIteration, RecursionError) as error:
-        reason = error.msg if isinstance(error, json.JSONDecodeError) else "not JSON"
+        members = json.loads(line, object_pairs_hook=_make_object)
+    except (ValueError, RecursionError) as error:
+        reason = error.msg if isinstance(error, json.JSONDecodeError) else str(error)
         raise BadLine(f"not a JSON object: {reason}") from None
-    except ValueError as error:  # whole numbers with thousands of digits
-        raise BadLine(f"not a JSON object: {error}") from None
+    if not isinstance(members, dict):
+        raise BadLine("not a JSON object")
+    return members
 
 
-def _members(line: str) -> tuple[list[tuple[str, Any, int, int]], int]:
-    end = at = _skip(line, _after("{", line, 0))
-    members: list[tuple[str, Any, int, int]] = []
-    more = not line.startswith("}", at)
-    while more:
-        key, at = scanstring(line, _after('"', line, at), True)
-        start = _skip(line, _after(":", line, at))
-        value, end = _DECODER.raw_decode(line, start)
-        members.append((key, value, start, end))
-        at = _skip(line, end)
-        more = line.startswith(",", at)
-        at += more
-    if _skip(line, _after("}", line, at)) != len(line):
-        raise json.JSONDecodeError("there is more after its end", line, at)
-    return members, end
+def _make_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    members = dict(pairs)
+    if len(members) < len(pairs):
+        raise ValueError("a key occurs twice")
+    return members
 
 
-def _after(character: str, line: str, at: int) -> int:
-    at = _skip(line, at)
-    if not line.startswith(character, at):
-        raise json.JSONDecodeError(f"{character} expected at character {at + 1}", line, at)
-    return at + 1
-
-
-def _skip(line: str, at: int) -> int:
-    match = _SPACE.match(line, at)
-    assert match is not None
-    return match.end()
-
-
-def _short(text: str) -> str:
-    return repr(text if len(text) <= 40 else text[:37] + "...")
+def _shorten(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 42 else text[:38] + "..." + text[-1]

@@ -1,0 +1,75 @@
+import os
+import stat
+
+import pytest
+
+from hirank._atomic import replace_file
+
+
+def write(path, data=b"new", **options):
+    with replace_file(path, **options) as file:
+        file.write(data)
+
+
+def test_the_old_file_stays_until_the_block_ends(tmp_path):
+    path = tmp_path / "a"
+    path.write_bytes(b"old")
+
+    with replace_file(path) as file:
+        file.write(b"new")
+        assert path.read_bytes() == b"old"
+
+    assert path.read_bytes() == b"new"
+    assert os.listdir(tmp_path) == ["a"]
+
+
+def test_an_error_leaves_everything_as_it_was(tmp_path):
+    path = tmp_path / "a"
+    path.write_bytes(b"old")
+
+    with pytest.raises(KeyboardInterrupt), replace_file(path) as file:
+        file.write(b"new")
+        raise KeyboardInterrupt
+
+    assert path.read_bytes() == b"old"
+    assert os.listdir(tmp_path) == ["a"]
+
+
+def test_permissions_and_links_are_kept(tmp_path):
+    path, link = tmp_path / "a", tmp_path / "link"
+    path.touch()
+    path.chmod(0o640)
+    link.symlink_to(path)
+
+    write(link)
+
+    assert link.is_symlink()
+    assert path.read_bytes() == b"new"
+    assert stat.S_IMODE(path.stat().st_mode) == 0o640
+
+
+def test_a_name_of_the_maximal_length_can_be_written(tmp_path):
+    path = tmp_path / ("a" * 255)
+
+    write(path)
+
+    assert path.read_bytes() == b"new"
+
+
+@pytest.mark.parametrize("hard_links", [True, False])
+def test_a_file_created_in_the_meantime_is_kept_without_overwrite(
+    tmp_path, monkeypatch, hard_links
+):
+    def refuse(*_):
+        raise PermissionError("this file system has no hard links")
+
+    if not hard_links:
+        monkeypatch.setattr(os, "link", refuse)
+    write(tmp_path / "a", overwrite=False)
+    with pytest.raises(FileExistsError), replace_file(tmp_path / "b", overwrite=False) as file:
+        file.write(b"new")
+        (tmp_path / "b").write_bytes(b"of another process")
+
+    assert (tmp_path / "a").read_bytes() == b"new"
+    assert (tmp_path / "b").read_bytes() == b"of another process"
+    assert sorted(os.listdir(tmp_path)) == ["a", "b"]
