@@ -6,9 +6,14 @@ import pytest
 from hirank._atomic import replace_file
 
 
-def write(path, data=b"new", **options):
+def write(path, meanwhile=lambda: None, **options):
     with replace_file(path, **options) as file:
-        file.write(data)
+        file.write(b"new")
+        meanwhile()
+
+
+def interrupt():
+    raise KeyboardInterrupt
 
 
 def test_the_old_file_stays_until_the_block_ends(tmp_path):
@@ -27,9 +32,8 @@ def test_an_error_leaves_everything_as_it_was(tmp_path):
     path = tmp_path / "a"
     path.write_bytes(b"old")
 
-    with pytest.raises(KeyboardInterrupt), replace_file(path) as file:
-        file.write(b"new")
-        raise KeyboardInterrupt
+    with pytest.raises(KeyboardInterrupt):
+        write(path, meanwhile=interrupt)
 
     assert path.read_bytes() == b"old"
     assert os.listdir(tmp_path) == ["a"]
@@ -66,9 +70,9 @@ def test_a_file_created_in_the_meantime_is_kept_without_overwrite(
     if not hard_links:
         monkeypatch.setattr(os, "link", refuse)
     write(tmp_path / "a", overwrite=False)
-    with pytest.raises(FileExistsError), replace_file(tmp_path / "b", overwrite=False) as file:
-        file.write(b"new")
-        (tmp_path / "b").write_bytes(b"of another process")
+    other = tmp_path / "b"
+    with pytest.raises(FileExistsError):
+        write(other, overwrite=False, meanwhile=lambda: other.write_bytes(b"of another process"))
 
     assert (tmp_path / "a").read_bytes() == b"new"
     assert (tmp_path / "b").read_bytes() == b"of another process"

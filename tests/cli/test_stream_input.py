@@ -13,7 +13,8 @@ from helpers.streams import NAMES, OPTIONS, csv, small, table
 import hirank
 from hirank.cli.errors import Failure
 from hirank.cli.stream.checkpoint import Output, Positions
-from hirank.cli.stream.lines import BadLine, Cells, Delimited, JsonLines, delimiter_of, split
+from hirank.cli.stream.lines import BadLine, CellFormat, Delimited, JsonLines, split
+from hirank.io.dialect import Dialect
 
 pytest.importorskip("typer")
 from hirank.cli.stream.command import run
@@ -258,22 +259,21 @@ def test_a_line_without_end_does_not_fill_the_memory(model, monkeypatch, capfd):
 
 
 def test_cells():
-    assert split('"a, ""b""",c,,"d"', ",") == ['"a, ""b"""', "c", "", '"d"']
-    assert split('5" pipe,x', ",") == ['5" pipe', "x"]
-    for bad in ('"a', '"a"b,c', '"a""'):
+    assert split('"a, ""b""",c,,"d"', Dialect()) == ['"a, ""b"""', "c", "", '"d"']
+    assert split('5" pipe,x', Dialect()) == ['5" pipe', "x"]
+    for bad in ('"a', '"a""'):
         with pytest.raises(BadLine):
-            split(bad, ",")
-    assert [delimiter_of(text) for text in ("a,b;c,d", "a;b", "a\tb", '"a,b";c')] == [*",;\t;"]
-    cells = Cells(["-200"], digits=None)
+            split(bad, Dialect())
+    cells = CellFormat(["-200"], digits=None)
     assert math.isnan(cells.number("-2e2"))
     texts = [cells.text(x) for x in (0.1, 3.0, -0.0, 1e-60, 1e300, 123456.789)]
     assert texts == ["0.1", "3.0", "-0.0", "1e-60", "1e+300", "123456.79"]
-    assert Cells(digits=3).text(0.123456) == "0.123"
-    assert Cells(decimal=",").text(0.25) == "0,25"
+    assert CellFormat(digits=3).text(0.123456) == "0.123"
+    assert CellFormat(decimal=",").text(0.25) == "0,25"
 
 
 def test_lines_of_json_are_read_as_json_reads_them():
-    layout = JsonLines(("a", "ü\n"), Cells())
+    layout = JsonLines(("a", "ü\n"), CellFormat())
     row = layout.parse(' { "a" : 1 , "x" : {"a": [2, "}"]} } ')
     done = layout.render(row, [9.0, 2.5])
     assert json.loads(done) == {"a": 1, "x": {"a": [2, "}"]}, "ü\n": 2.5}
@@ -284,8 +284,8 @@ def test_lines_of_json_are_read_as_json_reads_them():
             layout.parse(text)
 
 
-def test_delimited_lines_change_in_holes_only():
-    layout = Delimited(("x", "y"), ("y", "x"), ";", Cells())
+def test_delimited_lines_change_in_missing_cells_only():
+    layout = Delimited(("x", "y"), ("y", "x"), Dialect(delimiter=";"), CellFormat())
     row = layout.parse(' 1.0 ;" NA"')
     assert layout.render(row, [math.nan, 7.0]) == ' 1.0 ;" NA"'
-    assert layout.render(row, [2.0, 7.0]) == " 1.0 ;2.0"
+    assert layout.render(row, [2.0, 7.0]) == ' 1.0 ;"2.0"'

@@ -166,7 +166,7 @@ def test_columns_that_must_be_numeric(path):
             file.read()
         with pytest.raises(FileError, match="Line 5"):
             list(file.chunks(1))
-    with pytest.raises(FileError, match='No column "z". The columns are "a"'):
+    with pytest.raises(FileError, match=r'No column "z"\. The columns are "a"'):
         open_table(path, numeric=["z"])
     with pytest.raises(FileError, match='No column "z"'):
         open_table(path, text=["z"])
