@@ -56,7 +56,7 @@ def test_words_where_numbers_should_be(fitted, hirank, tmp_path):
     (tmp_path / "new.csv").write_text("a,b,c,d\n1,2,3,4\n1,oops,3,4\n")
     done = hirank("apply", "new.csv", "-m", fitted / "model.hirank", "-o", "f.csv", cwd=tmp_path)
     assert done.returncode == 3
-    assert "line 3" in done.stderr
+    assert "Line 3" in done.stderr
     assert "oops" in done.stderr
     assert not (tmp_path / "f.csv").exists()
 
