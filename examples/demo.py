@@ -21,7 +21,7 @@ from hirank.metrics import missing_relative_error
 MISSING = 0.4
 METHODS = {
     "column mean": SimpleImputer(),
-    "soft-impute (linear)": SoftImpute(),
+    "soft-impute (linear)": SoftImpute(random_state=0),
     "k nearest neighbors": KNNImputer(),
     "iterative ridge": IterativeImputer(random_state=0, tol=1e-2),
     "hirank": KFMC(random_state=0),

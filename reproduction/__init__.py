@@ -1,6 +1,6 @@
-"""Studies: methods x data x rates x seeds, run side by side, kept in one tidy table.
+"""The experiments of the paper, run again with hirank beside the paper's methods.
 
-An experiment is a folder with a `config.toml` (`config`). Its cells (`plan`) are run in processes
-(`runner`) by tasks (`tasks`), and kept one by one (`cache`). From them come a table (`results`),
-pictures, verdicts on claims, and a page.
+An experiment is a folder with a `config.toml` (`config`). Its cells (`schedule`) are run in
+processes (`runner`) by tasks (`tasks`) and saved one by one (`cache`). From them come a tidy table
+(`tidy_table`), figures (`figures`), verdicts on claims (`claims`) and a page (`page`).
 """

@@ -15,11 +15,11 @@ from reproduction.cache import Cache
 from reproduction.claims import check_expected
 from reproduction.config import Experiment
 from reproduction.console import Console
-from reproduction.data import NoData
+from reproduction.data import DataNotFoundError
+from reproduction.figures import draw
 from reproduction.page import write_page
-from reproduction.pictures import draw
 from reproduction.readers.files import VARIABLE
-from reproduction.summary import failures, run_of
+from reproduction.summary import count_failures, run_key
 from reproduction.tidy_table import Rows
 
 EXPERIMENTS = Path(__file__).parent / "experiments"
@@ -41,7 +41,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except config.ConfigError as error:
         sys.stderr.write(f"reproduction: {error}\n")
         return USAGE
-    except runner.WorkerDied as error:
+    except runner.WorkerCrashedError as error:
         sys.stderr.write(f"reproduction: {error}\n")
         return 1
     except KeyboardInterrupt:
@@ -83,7 +83,7 @@ def _count(text: str) -> int:
 
 def list_experiments(folder: Path, console: Console) -> None:
     """Print the names and titles of the experiments in a folder."""
-    titles = {name: config.load(folder, name).title for name in config.names(folder)}
+    titles = {name: config.load(folder, name).title for name in config.list_names(folder)}
     width = max(map(len, titles), default=0)
     lines = [f"{name:{width}}  {title}" for name, title in titles.items()]
     text = "\n".join([*lines, "", "Run: python -m reproduction NAME ... | all [--quick]"])
@@ -93,7 +93,7 @@ def list_experiments(folder: Path, console: Console) -> None:
 def run_experiments(options: argparse.Namespace, console: Console) -> None:
     """Run the experiments that are named, and write the page from all tables in the output."""
     folder: Path = options.experiments
-    known = config.names(folder)
+    known = config.list_names(folder)
     wanted = known if options.names == ["all"] else options.names
     experiments = [config.load(folder, name, quick=options.quick) for name in wanted]
     output = options.output or folder.parent / ("build" if options.quick else "results")
@@ -118,25 +118,25 @@ def _run(
     cache = Cache(output / "cells" / f"{name}.jsonl")
     if options.fresh:
         cache.clear()
-    here = machine.facts()
+    here = machine.collect_facts()
     other = sum(facts.get("code") != here["code"] for facts in cache.facts.values())
     if other:
         console.note(f"{name}: {other} runs are from other code. Pass --fresh to run them again.")
     cache.begin(here)
     try:
-        runner.run(experiment, cache, jobs=options.jobs, tell=console.progress(name))
-    except NoData as error:
+        runner.run(experiment, cache, jobs=options.jobs, callback=console.progress(name))
+    except DataNotFoundError as error:
         console.note(f"{name} was skipped: {error}")
         return {"cells": 0, "skipped": str(error)}
-    rows = tidy_table.rows(experiment, cache)
-    tidy_table.write(_table_path(experiment, output), rows)
+    rows = tidy_table.make_rows(experiment, cache)
+    tidy_table.write_table(_table_path(experiment, output), rows)
     figures = draw(experiment, rows, output / "figures")
-    failed = [str(one) for one in failures(rows)]
+    failed = [str(one) for one in count_failures(rows)]
     missed = check_expected(experiment, rows)
     for sentence in (*missed, *(f"failed: {one}" for one in failed)):
         console.note(f"{name}: {sentence}")
     return {
-        "cells": len({run_of(row) for row in rows}),
+        "cells": len({run_key(row) for row in rows}),
         "failures": failed,
         "outside": missed,
         "figures": [str(figure) for figure in figures],
@@ -146,7 +146,7 @@ def _run(
 def _read_table(experiment: Experiment, output: Path) -> Rows:
     """Return the table of an experiment as it was last written; empty if there is none."""
     path = _table_path(experiment, output)
-    return tidy_table.read(path) if path.exists() else []
+    return tidy_table.read_table(path) if path.exists() else []
 
 
 def _table_path(experiment: Experiment, output: Path) -> Path:

@@ -1,4 +1,4 @@
-"""What a study is made of: cells, each one run of a method on a table with holes."""
+"""Cells: each is one run of a method on a table with missing entries."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 SOURCES = ("paper", "hirank", "peer")
-"""Whose a method is: the paper's and those it compares with, ours, or other people's."""
+"""Origins of a method: the paper (with what it compares with), hirank, or another library."""
 
 
 @dataclass(frozen=True)
 class Method:
-    """A method as an experiment names it: an estimator and its settings."""
+    """A method of an experiment: an estimator and its settings."""
 
-    name: str  # as plots and tables show it
+    name: str  # in figures and tables
     estimator: str  # a key of `reproduction.methods.ESTIMATORS`
     source: str = "paper"  # one of SOURCES
     settings: dict[str, Any] = field(default_factory=dict)
@@ -24,7 +24,7 @@ class Method:
 
 @dataclass(frozen=True)
 class Cell:
-    """One run. Everything that its numbers depend on is in it."""
+    """One run, with everything that its numbers depend on."""
 
     task: str  # a module of `reproduction.tasks`
     data: str  # a key of `reproduction.data.TABLES`
@@ -36,16 +36,16 @@ class Cell:
 
     @cached_property
     def key(self) -> str:
-        """The same for the same run, whatever order settings are given in."""
+        """Return a fingerprint, which does not depend on the order of settings."""
         text = json.dumps(asdict(self), sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()[:20]
 
 
 class Measurement(NamedTuple):
-    """One number that a run found.
+    """One number that a run measured.
 
-    `at` is where along a curve it was taken (iteration, pass, samples seen), `item` which sample
-    or feature it belongs to, where there are several.
+    `at` is the position along a curve (iteration, pass, samples seen), `item` the sample or feature
+    that the number belongs to, where there are several.
     """
 
     measure: str
@@ -55,8 +55,8 @@ class Measurement(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Outcome:
-    """What came of a cell: numbers, or why there are none."""
+class CellResult:
+    """The measurements of a cell, or why it failed."""
 
     key: str
     measurements: tuple[Measurement, ...]

@@ -1,4 +1,4 @@
-"""Claims of the paper, judged by our numbers; and the bands that our numbers must stay in."""
+"""Verdicts on claims of the paper, and the bands that our numbers are expected in."""
 
 from __future__ import annotations
 
@@ -8,38 +8,39 @@ from dataclasses import dataclass
 from typing import Any
 
 from hirank._text import number
-from reproduction.judges import KINDS, WHOLE, Case, Claim, where
-from reproduction.summary import Row, Summary, at_last, pick, summarize
+from reproduction.claim_kinds import CURVE_KINDS, KINDS, Case, Claim, describe_place
+from reproduction.config import Experiment
+from reproduction.summary import Row, Summary, last_points, select, summarize
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """What became of a claim."""
+    """Whether a claim holds."""
 
-    says: str
+    statement: str
     holds: str  # "yes", "partly", "no" or "not run"
     numbers: str  # a sentence with ours
-    cells_held: int = 0
-    cells: int = 0
-    because: str = ""
+    n_held: int = 0
+    n_cases: int = 0
+    explanation: str = ""
     ours: bool = False  # about hirank, not in the paper
 
 
-def judge(experiment: Any, rows: Sequence[Row]) -> list[Verdict]:
+def judge(experiment: Experiment, rows: Sequence[Row]) -> list[Verdict]:
     """Judge each claim of an experiment, on medians over seeds.
 
-    A claim holds if it does in all places it is about (mostly data x pattern x rate), partly if in
-    half of them at least. Places without numbers do not count; methods without any are told. Claims
-    that can't be judged (an unknown kind or method, something missing) raise ValueError, also
+    A claim holds if it does in all places that it is about (mostly data x pattern x rate), partly
+    if in half of them at least. Places without numbers do not count; methods without any are named.
+    Claims that cannot be judged (an unknown kind or method, a missing key) raise ValueError, also
     without any rows.
 
     Parameters
     ----------
     experiment : Experiment
-        Its ``claims`` each have ``says``, ``kind`` (a key of `KINDS`), ``measure``, and what that
-        kind asks for; ``data``, ``patterns`` and ``rates`` restrict where it is judged, ``at``
-        where along curves (by default at their end); ``because`` is our explanation, and ``ours``
-        says that the claim is about hirank, not in the paper.
+        Its ``claims`` each have ``statement``, ``kind`` (a key of `KINDS`), ``measure``, and the
+        keys of that kind; ``data``, ``patterns`` and ``rates`` restrict where it is judged, ``at``
+        where along curves (by default at their end); ``explanation`` is ours, and ``ours`` marks
+        claims about hirank that are not in the paper.
     rows : list of dict
         The tidy table.
 
@@ -47,25 +48,26 @@ def judge(experiment: Any, rows: Sequence[Row]) -> list[Verdict]:
     --------
     >>> from types import SimpleNamespace
     >>> from reproduction.claims import judge
-    >>> claim = dict(says="Its rank is 19.", kind="equals", measure="rank", value=19)
-    >>> row = dict(data="a", pattern="none", rate=0.0, seed=0, method="truth", chosen=True)
+    >>> claim = dict(statement="Its rank is 19.", kind="equals", measure="rank", value=19)
+    >>> row = dict(data="a", pattern="none", rate=0.0, seed=0, method="truth", selected=True)
     >>> row |= dict(measure="rank", at=0.0, item=0, value=19.0, failure="")
-    >>> [verdict] = judge(SimpleNamespace(name="ranks", claims=[claim], methods=[]), [row])
+    >>> experiment = SimpleNamespace(name="ranks", claims=[claim], methods=[], quick=False)
+    >>> [verdict] = judge(experiment, [row])
     >>> verdict.holds, verdict.numbers
     ('yes', 'The rank is 19.')
     """
     summary = summarize(rows)
-    return [_verdict(experiment, claim, summary) for claim in experiment.claims]
+    return [_judge(experiment, claim, summary) for claim in experiment.claims]
 
 
-def check_expected(experiment: Any, rows: Sequence[Row]) -> list[str]:
-    """Sentences about medians outside of the bands that the experiment expects; none is good.
+def check_expected(experiment: Experiment, rows: Sequence[Row]) -> list[str]:
+    """Return a sentence for each median outside of the band that the experiment expects.
 
-    A band is about all places that fit what it names of ``method``, ``data``, ``pattern``, ``rate``
-    and ``at`` (by default the end of a curve). What the experiment does not run is not asked for,
-    and nothing of a quick run.
+    A band is about all places that fit its ``method``, ``data``, ``pattern``, ``rate`` and ``at``
+    (by default the end of a curve), as far as it names them. Bands of what the experiment does not
+    run are ignored, and all bands in a quick run.
     """
-    if getattr(experiment, "quick", False):
+    if experiment.quick:
         return []
     summary = summarize(rows)
     return [
@@ -73,84 +75,91 @@ def check_expected(experiment: Any, rows: Sequence[Row]) -> list[str]:
     ]
 
 
-def _missed(experiment: Any, band: Claim, summary: Summary) -> Iterator[str]:
-    runs = {
+def _missed(experiment: Experiment, band: Claim, summary: Summary) -> Iterator[str]:
+    known: dict[str, list[Any]] = {
         "method": [each.method.name for each in experiment.methods],
         "data": list(experiment.data),
         "pattern": list(experiment.patterns),
         "rate": list(experiment.rates),
     }
-    if any(name in band and band[name] not in known for name, known in runs.items()):
+    named = [name for name in known if name in band]
+    if any(band[name] not in known[name] for name in named):
         return
-    found = _found(summary, band, ("method", "data", "pattern", "rate"))
-    named = [name for name in runs if name in band]
-    what = ", ".join(_said(name, band[name]) for name in named)
+    found = _select(summary, band, tuple(known))
     low, high = band.get("from", -math.inf), band.get("to", math.inf)
     if not found:
-        yield f"{what}: there is no {band['measure']}, expected {_band(low, high)}."
+        place = ", ".join(_describe(name, band[name]) for name in named)
+        yield f"{place}: there is no {band['measure']}, expected {_describe_band(low, high)}."
     for group, spread in found.items():
         if not low <= spread.median <= high:
             yield (
-                f"{group.method}, {where(group)}: {group.measure} is {number(spread.median)}, "
-                f"expected {_band(low, high)}."
+                f"{group.method}, {describe_place(group)}: {group.measure} is "
+                f"{number(spread.median)}, expected {_describe_band(low, high)}."
             )
 
 
-def _verdict(experiment: Any, claim: Claim, summary: Summary) -> Verdict:
-    name = experiment.name
-    kind = claim.get("kind")
-    if kind not in KINDS:
-        raise ValueError(
-            f"{name}: there is no kind of claim {kind!r}; there are: {', '.join(KINDS)}."
-        )
-    judged, needs, sentence = KINDS[kind]
-    for key in ("says", "measure", *needs):
-        if key not in claim:
-            raise ValueError(f"{name}: a claim of kind {kind!r} needs {key!r}.")
-    asked = [*claim.get("methods", []), *claim.get("than", [])]
+def _judge(experiment: Experiment, claim: Claim, summary: Summary) -> Verdict:
+    wanted = _check_claim(experiment, claim)
+    find_cases, _, describe = KINDS[claim["kind"]]
+    on_curves = claim["kind"] in CURVE_KINDS
+    found = _select(summary, claim, ("data", "patterns", "rates"), curves=on_curves)
+    found = select(found, method=wanted or None)
+    cases = list(find_cases(found, claim))
     known = [each.method.name for each in experiment.methods]
-    if not getattr(experiment, "quick", False) and set(asked) - set(known):
-        unknown = ", ".join(method for method in asked if method not in known)
-        raise ValueError(f"{name}: a claim is about methods that are not in it: {unknown}.")
-    found = _found(summary, claim, ("data", "patterns", "rates"), curves=kind in WHOLE)
-    found = pick(found, method=asked or None)
-    cases = list(judged(found, claim))
-    absent = [method for method in asked if method in known and not pick(found, method=method)]
-    held = sum(case.holds for case in cases)
-    numbers = sentence(cases, claim) if cases else "There are no numbers for this."
-    if cases and len(cases) > 1:
-        numbers += f" It holds in {held} of {len(cases)} cases{_exceptions(cases)}."
+    absent = [method for method in wanted if method in known and not select(found, method=method)]
+    n_held = sum(case.holds for case in cases)
+    numbers = describe(cases, claim) if cases else "There are no numbers for this."
+    if len(cases) > 1:
+        numbers += f" It holds in {n_held} of {len(cases)} cases{_exceptions(cases)}."
     if absent:
         numbers += f" No numbers of {', '.join(absent)}."
     holds = "not run"
     if cases:
-        holds = ("no", "partly", "yes")[(2 * held >= len(cases)) + (held == len(cases))]
-    because, ours = claim.get("because", ""), claim.get("ours", False)
-    return Verdict(claim["says"], holds, numbers, held, len(cases), because, ours)
+        holds = ("no", "partly", "yes")[(2 * n_held >= len(cases)) + (n_held == len(cases))]
+    explanation, ours = claim.get("explanation", ""), claim.get("ours", False)
+    return Verdict(claim["statement"], holds, numbers, n_held, len(cases), explanation, ours)
 
 
-def _found(
+def _check_claim(experiment: Experiment, claim: Claim) -> list[str]:
+    """Return the methods that a claim is about; raise if it cannot be judged."""
+    kind = claim.get("kind")
+    if kind not in KINDS:
+        raise ValueError(
+            f"{experiment.name}: kind of a claim must be one of {', '.join(KINDS)}; got {kind!r}."
+        )
+    for key in ("statement", "measure", *KINDS[kind][1]):
+        if key not in claim:
+            raise ValueError(f"{experiment.name}: a claim of kind {kind!r} requires {key!r}.")
+    wanted = [*claim.get("methods", []), *claim.get("than", [])]
+    known = [each.method.name for each in experiment.methods]
+    unknown = [method for method in wanted if method not in known]
+    if unknown and not experiment.quick:
+        raise ValueError(f"{experiment.name}: a claim names unknown methods: {', '.join(unknown)}.")
+    return wanted
+
+
+def _select(
     summary: Summary, wanted: Claim, names: Sequence[str], *, curves: bool = False
 ) -> Summary:
-    """What a claim or band is about; whole curves, or one point of each."""
+    """Select what a claim or band is about: whole curves, or one point of each."""
     fields = {name.removesuffix("s"): wanted.get(name) for name in names}
-    found = pick(summary, measure=wanted["measure"], at=wanted.get("at"), **fields)
-    return found if curves or "at" in wanted else at_last(found)
+    found = select(summary, measure=wanted["measure"], at=wanted.get("at"), **fields)
+    return found if curves or "at" in wanted else last_points(found)
 
 
 def _exceptions(cases: Sequence[Case]) -> str:
-    """Where a claim fails, if that is rare enough to say."""
-    failing = [case.where for case in cases if not case.holds]
+    """Return the places in which a claim fails, if they are few."""
+    failing = [case.place for case in cases if not case.holds]
     if not failing or len(failing) == len(cases) or len(failing) > 3:
         return ""
     return f" (not: {'; '.join(failing)})"
 
 
-def _said(name: str, value: Any) -> str:
+def _describe(name: str, value: Any) -> str:
     return f"{100 * value:.3g} % missing" if name == "rate" else str(value)
 
 
-def _band(low: float, high: float) -> str:
+def _describe_band(low: float, high: float) -> str:
     if low == -math.inf:
         return f"at most {number(high)}"
     return f"at least {number(low)}" if high == math.inf else f"{number(low)} to {number(high)}"

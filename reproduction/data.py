@@ -1,4 +1,4 @@
-"""Tables that experiments name, complete, and the holes that are made in them."""
+"""Complete tables of the experiments, and patterns of missing entries."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from hirank.datasets import (
 from reproduction.readers import load_hopkins, load_mocap
 
 
-class NoData(Exception):
-    """A file with real data was not found; the message says how to get it."""
+class DataNotFoundError(Exception):
+    """A data file was not found; the message states how to get it."""
 
 
 class Table(NamedTuple):
     """A complete table."""
 
     X: Array  # n x m
-    labels: IntArray | None = None  # n, which group a row belongs to
+    labels: IntArray | None = None  # n, the group of each row
 
 
 SURFACES: dict[str, dict[str, int]] = {
@@ -51,11 +51,11 @@ SURFACES: dict[str, dict[str, int]] = {
     },
     "ten planes": {"n_samples": 30, "n_features": 20, "latent": 2, "degree": 1, "manifolds": 10},
 }
-"""Tables of polynomials: arguments of `polynomial_manifolds`; n_samples is of each surface."""
+"""Arguments of `polynomial_manifolds`; n_samples counts the samples of each surface."""
 
 
 def structure(name: str, **options: int) -> dict[str, Any]:
-    """What a table of polynomials is made of, as `hirank.theory` wants it; n_samples is of all."""
+    """Return the structure of a table for `hirank.theory`, with the samples of all surfaces."""
     parts: dict[str, Any] = {"n_features": 30, "latent": 3, **SURFACES[name], **options}
     parts.pop("shuffle", None)
     parts["n_samples"] *= parts["manifolds"]
@@ -82,16 +82,16 @@ TABLES: dict[str, Callable[..., Table]] = {
     "1R2RC": partial(_hopkins, "1R2RC"),
     "1R2TCR": partial(_hopkins, "1R2TCR"),
     "mocap": _mocap,
-    "shape of mocap": lambda seed: Table(np.zeros((3392, 62))),  # for pictures of patterns
+    "shape of mocap": lambda seed: Table(np.zeros((3392, 62))),  # for figures of patterns
 }
 
 
-def table(name: str, seed: int, **options: Any) -> Table:
-    """A complete table, n x m; the same for the same seed."""
+def load_table(name: str, seed: int, **options: Any) -> Table:
+    """Return a complete table, n x m, which depends on the seed only."""
     try:
         return TABLES[name](seed, **options)
     except FileNotFoundError as error:
-        raise NoData(str(error)) from error
+        raise DataNotFoundError(str(error)) from error
 
 
 PATTERNS: dict[str, Callable[[Array, float, int], BoolArray]] = {
@@ -106,6 +106,6 @@ PATTERNS: dict[str, Callable[[Array, float, int], BoolArray]] = {
 }
 
 
-def holes(X: Array, pattern: str, rate: float, seed: int) -> BoolArray:
-    """What is observed of a table: bool, n x m, True = known."""
-    return PATTERNS[pattern](X, rate, seed + 1000)  # not the seed that drew the table
+def draw_observed(X: Array, pattern: str, rate: float, seed: int) -> BoolArray:
+    """Return a mask, n x m, True where an entry of the table is observed."""
+    return PATTERNS[pattern](X, rate, seed + 1000)  # another seed than that of the table

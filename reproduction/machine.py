@@ -1,4 +1,4 @@
-"""Facts about the machine and the code, for tables of results."""
+"""The machine and the code, for the tidy tables."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from typing import Any
 import hirank
 
 
-def facts() -> dict[str, Any]:
-    """What numbers may depend on."""
+def collect_facts() -> dict[str, Any]:
+    """Return what the numbers may depend on."""
     return {
         "version": hirank.__version__,
-        "code": code(),
+        "code": fingerprint(),
         "python": platform.python_version(),
         "numpy": version("numpy"),
         "scipy": version("scipy"),
@@ -35,18 +35,18 @@ SOURCES = (
     *(LIBRARY / name for name in ("kernels", "core", "optim", "models", "selection", "online")),
     *(LIBRARY / name for name in ("estimators", "baselines", "cluster", "datasets", "theory")),
     *(LIBRARY / "metrics.py", HERE / "tasks", HERE / "readers"),
-    *(HERE / f"{name}.py" for name in ("data", "methods", "published", "trial")),
+    *(HERE / f"{name}.py" for name in ("data", "methods", "published", "evaluate")),
 )
 """The code that numbers depend on. How they are shown does not change them."""
 
 
-def code() -> str:
+def fingerprint() -> str:
     """Return a fingerprint of the code, by which runs of different code are recognized."""
-    found = hashlib.sha256()
+    digest = hashlib.sha256()
     for part in SOURCES:
         for file in [part] if part.suffix else sorted(part.glob("*.py")):
-            found.update(file.read_bytes())
-    return found.hexdigest()[:12]
+            digest.update(file.read_bytes())
+    return digest.hexdigest()[:12]
 
 
 def _processor() -> str:

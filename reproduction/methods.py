@@ -1,4 +1,4 @@
-"""Estimators that experiments name, made from their settings."""
+"""The estimators of the experiments."""
 
 from __future__ import annotations
 
@@ -17,22 +17,25 @@ from reproduction.published import Algorithm1, Formula, OutOfSampleKFMC, OutOfSa
 
 
 class Interpolation:
-    """Straight lines between observed entries of each feature, in the order of the rows."""
+    """Linear interpolation of each feature, in the order of the rows."""
 
     def fit_transform(self, X: Array) -> Array:
-        """X, n x m, with NaN where nothing is known; beyond the ends, the nearest entry."""
+        """Impute X, n x m with NaN for missing entries; beyond the ends, by the nearest entry."""
         filled, rows = X.copy(), np.arange(len(X))
         for column in filled.T:
-            known = ~np.isnan(column)
-            column[:] = np.interp(rows, rows[known], column[known]) if known.any() else 0.0
+            observed = ~np.isnan(column)
+            if observed.any():
+                column[:] = np.interp(rows, rows[observed], column[observed])
+            else:
+                column[:] = 0.0
         return filled
 
 
 class LastValue:
-    """The last observed entry of each feature: all that a stream in order gives away by itself."""
+    """The last observed entry of each feature: the simplest method for a stream in order."""
 
     def fit_transform(self, X: Array) -> Array:
-        """X, n x m, with NaN where nothing is known; 0 before the first entry."""
+        """Impute X, n x m with NaN for missing entries; by 0 before the first entry."""
         rows = np.arange(len(X))[:, None]
         last = np.maximum.accumulate(np.where(np.isnan(X), -1, rows), axis=0)
         found = np.take_along_axis(X, np.maximum(last, 0), axis=0)
@@ -60,8 +63,8 @@ ESTIMATORS: dict[str, Callable[..., Any]] = {
 }
 
 
-def make(method: Method, seed: int, **more: Any) -> Any:
-    """The estimator of a method; `more` settings count over its own."""
+def make_estimator(method: Method, seed: int, **more: Any) -> Any:
+    """Return the estimator of a method; `more` settings override its own."""
     settings = {**method.settings, **more}
     kind = ESTIMATORS[method.estimator]
     if "random_state" in signature(kind).parameters:

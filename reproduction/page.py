@@ -5,30 +5,30 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
 from hirank._text import duration, plural
 from reproduction.claims import Verdict, check_expected, judge
-from reproduction.medians import cell, line, tables
-from reproduction.summary import Row, failures, run_of
+from reproduction.config import Entry, Experiment
+from reproduction.median_tables import escape, make_line, make_tables
+from reproduction.summary import Row, count_failures, run_key
 
-Study = tuple[Any, Sequence[Row]]
-"""An experiment and its table; empty if it was not run."""
+Study = tuple[Experiment, Sequence[Row]]
+"""An experiment and its table, which is empty if it was not run."""
 
 FIGURES = "figures"
-"""Where in the folder of results the pictures are."""
+"""The folder of figures in that of the results."""
 
 HEAD = """\
 # The paper, reproduced
 
 Fan and Udell, *Online high rank matrix completion*, CVPR 2019: its figures and tables, run again \
 with hirank. This page is written by `python -m reproduction` from the tables of the runs; the \
-claims, and the words on why something differs, stand in the `config.toml` of each experiment.
+claims, and explanations of differences, are in the `config.toml` of each experiment.
 
 Numbers are medians over seeds. A claim holds if it does in all cases (tables, patterns, rates), \
 and partly if in half of them or more. Settings of the paper's methods are the best of a grid, \
-chosen with the truth at hand, as the paper does, on the first seed, and kept for the others; \
-hirank's rows choose for themselves and see no truth. Times are seconds of CPU time of the fit \
+selected with the truth, as in the paper, on the first seed, and kept for the others; \
+hirank selects its settings itself, without the truth. Times are seconds of CPU time of the fit \
 alone, with one thread.
 """
 QUICK = """
@@ -43,9 +43,9 @@ def write_page(studies: Sequence[Study], folder: str | Path, path: str | Path) -
     Parameters
     ----------
     studies : list of (Experiment, rows)
-        Those without rows are only named.
+        Those without rows are named only.
     folder : path
-        The results: pictures are linked from its ``figures``, those that are there.
+        The results; existing figures in its ``figures`` are linked.
     path : path
         The page. Links are relative to it.
     """
@@ -53,12 +53,12 @@ def write_page(studies: Sequence[Study], folder: str | Path, path: str | Path) -
     ran = [(experiment, rows) for experiment, rows in studies if rows]
     verdicts = {experiment.name: judge(experiment, rows) for experiment, rows in ran}
     parts = [HEAD]
-    if any(getattr(experiment, "quick", False) for experiment, _ in ran):
+    if any(experiment.quick for experiment, _ in ran):
         parts.append(QUICK)
     parts += _claims(ran, verdicts)
     absent = [f"`{experiment.name}`" for experiment, rows in studies if not rows]
     if absent:
-        parts.append(f"\nNot run yet, or its data was not found: {', '.join(absent)}.\n")
+        parts.append(f"\nNot run yet, or without data: {', '.join(absent)}.\n")
     for experiment, rows in ran:
         parts += _section(experiment, rows, verdicts[experiment.name], folder, path)
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -66,63 +66,67 @@ def write_page(studies: Sequence[Study], folder: str | Path, path: str | Path) -
 
 
 def _claims(ran: Sequence[Study], verdicts: dict[str, list[Verdict]]) -> Iterator[str]:
-    """Tables of all claims: the paper's, then ours."""
+    """Yield tables of all claims: the paper's, then ours."""
     for ours, title in ((False, "Claims of the paper"), (True, "hirank beside it")):
-        told = [
+        claims = [
             (experiment, claim, verdict)
             for experiment, _ in ran
             for claim, verdict in zip(experiment.claims, verdicts[experiment.name], strict=True)
             if verdict.ours == ours
         ]
-        if not told:
+        if not claims:
             continue
-        holds = [verdict.holds for *_, verdict in told]
+        holds = [verdict.holds for *_, verdict in claims]
         counts = [f"{holds.count(word)} {word}" for word in ("yes", "partly", "no", "not run")]
-        yield f"\n## {title}\n\n{plural(len(told), 'claim')}: {', '.join(counts)}.\n\n"
+        yield f"\n## {title}\n\n{plural(len(claims), 'claim')}: {', '.join(counts)}.\n\n"
         yield "| claim | about | our numbers | holds | see |\n|---|---|---|---|---|\n"
-        for experiment, claim, verdict in told:
+        for experiment, claim, verdict in claims:
             about = claim.get("paper", experiment.shows)
             link = f"[{experiment.name}](#{experiment.name})"
-            yield line([verdict.says, about, verdict.numbers, f"**{verdict.holds}**", link])
+            holds_here = f"**{verdict.holds}**"
+            yield make_line([verdict.statement, about, verdict.numbers, holds_here, link])
 
 
 def _section(
-    experiment: Any, rows: Sequence[Row], verdicts: Sequence[Verdict], folder: Path, path: Path
+    experiment: Experiment,
+    rows: Sequence[Row],
+    verdicts: Sequence[Verdict],
+    folder: Path,
+    path: Path,
 ) -> Iterator[str]:
-    yield f"\n## {experiment.name}\n\n**{experiment.title}.** {_sentence(experiment.shows)}\n\n"
-    yield _how(experiment, rows)
+    yield f"\n## {experiment.name}\n\n**{experiment.title}.** {_end(experiment.shows)}\n\n"
+    yield _describe_runs(experiment, rows)
     yield from _figures(experiment, folder, path)
-    yield from tables(experiment, rows)
-    yield from _agreement(verdicts)
-    yield from _trouble(experiment, rows)
+    yield from make_tables(experiment, rows)
+    yield from _verdicts(verdicts)
+    yield from _problems(experiment, rows)
 
 
-def _how(experiment: Any, rows: Sequence[Row]) -> str:
-    """Methods, grids, seeds, machine, date, time and command."""
+def _describe_runs(experiment: Experiment, rows: Sequence[Row]) -> str:
+    """Return methods, grids, seeds, machine, date, time and command."""
     names = [
-        f"{each.method.name} ({grid})" if (grid := _grid(each)) else each.method.name
+        f"{each.method.name} ({grid})" if (grid := _describe_grid(each)) else each.method.name
         for each in experiment.methods
     ]
-    ran = {run_of(row): row["cpu_seconds"] for row in rows}
-    quick = " --quick" if getattr(experiment, "quick", False) else ""
-    spent = duration(sum(ran.values()))
-    machines = sorted({_machine(row) for row in rows})
+    ran = {run_key(row): row["cpu_seconds"] for row in rows}
+    quick = " --quick" if experiment.quick else ""
+    machines = sorted({_describe_machine(row) for row in rows})
     days = sorted({str(row["when"])[:10] for row in rows})
     when = days[0] if len(days) == 1 else f"{days[0]} to {days[-1]}"
     parts = [
         f"Methods: {'; '.join(names)}.",
         f"{plural(len({row['seed'] for row in rows}), 'seed')}; {plural(len(ran), 'run')}, "
-        f"{spent} of CPU time.",
+        f"{duration(sum(ran.values()))} of CPU time.",
         f"{'; '.join(machines)}; {when}.",
-        f"Again: `python -m reproduction {experiment.name}{quick}`.",
+        f"Command: `python -m reproduction {experiment.name}{quick}`.",
     ]
-    if any(map(_grid, experiment.methods)):
+    if any(map(_describe_grid, experiment.methods)):
         parts[0] += " In brackets the grids, of which the best is shown."
     return " ".join(parts) + "\n"
 
 
-def _grid(entry: Any) -> str:
-    """The settings that are tried; one that is given, in a quick run, leaves the grid."""
+def _describe_grid(entry: Entry) -> str:
+    """Return the grid of settings, without those that are set, as in a quick run."""
     return ", ".join(
         f"{name} {' / '.join(map(str, values))}"
         for name, values in entry.grid.items()
@@ -130,7 +134,7 @@ def _grid(entry: Any) -> str:
     )
 
 
-def _machine(row: Row) -> str:
+def _describe_machine(row: Row) -> str:
     return (
         f"hirank {row['version']}, Python {row['python']}, NumPy {row['numpy']}, SciPy "
         f"{row['scipy']} on {row['processor'] or 'an unknown processor'} "
@@ -138,19 +142,19 @@ def _machine(row: Row) -> str:
     )
 
 
-def _figures(experiment: Any, folder: Path, path: Path) -> Iterator[str]:
-    for place, picture in enumerate(experiment.pictures, start=1):
+def _figures(experiment: Experiment, folder: Path, path: Path) -> Iterator[str]:
+    for place, figure in enumerate(experiment.figures, start=1):
         file = folder / FIGURES / f"{experiment.name}-{place}.png"
         if file.exists():
             link = os.path.relpath(file, path.parent).replace(os.sep, "/")
-            caption = picture.get("caption", "")
-            yield f"\n![{cell(caption or experiment.title)}]({link})\n"
+            caption = figure.get("caption", "")
+            yield f"\n![{escape(caption or experiment.title)}]({link})\n"
             if caption:
                 yield f"\n*{caption}*\n"
 
 
-def _agreement(verdicts: Sequence[Verdict]) -> Iterator[str]:
-    """What agrees with the paper, what does not, and why."""
+def _verdicts(verdicts: Sequence[Verdict]) -> Iterator[str]:
+    """Yield what agrees with the paper, what does not, and why."""
     if verdicts:
         yield "\n"
     words = {
@@ -160,26 +164,27 @@ def _agreement(verdicts: Sequence[Verdict]) -> Iterator[str]:
         "not run": "Not run",
     }
     for verdict in verdicts:
-        why = f" {_sentence(verdict.because)}" if verdict.because else ""
-        yield f"- {words[verdict.holds]}: {_sentence(verdict.says)} {verdict.numbers}{why}\n"
+        why = f" {_end(verdict.explanation)}" if verdict.explanation else ""
+        yield f"- {words[verdict.holds]}: {_end(verdict.statement)} {verdict.numbers}{why}\n"
 
 
-def _trouble(experiment: Any, rows: Sequence[Row]) -> Iterator[str]:
-    """Methods without numbers, failed runs, and numbers outside of what was expected."""
-    failed = failures(rows)
-    known = {row["method"] for row in rows if row["chosen"] and not row["failure"]}
+def _problems(experiment: Experiment, rows: Sequence[Row]) -> Iterator[str]:
+    """Yield methods without numbers, failed runs, and numbers outside of the expected bands."""
+    failed = count_failures(rows)
+    known = {row["method"] for row in rows if row["selected"] and not row["failure"]}
     names = [each.method.name for each in experiment.methods]
     absent = [name for name in names if name not in known]
     if absent:
         yield f"\nNo numbers of {', '.join(absent)}.\n"
     if failed:
-        told = "; ".join(cell(str(each)) for each in failed)
-        yield f"\nFailed runs, left out of the medians: {told}.\n"
+        text = "; ".join(escape(str(each)) for each in failed)
+        yield f"\nFailed runs, left out of the medians: {text}.\n"
     missed = check_expected(experiment, rows)
     if missed:
         yield f"\nOutside of the bands that earlier runs were in: {' '.join(missed)}\n"
 
 
-def _sentence(text: str) -> str:
+def _end(text: str) -> str:
+    """Join the lines of a text, and end it with a period."""
     text = " ".join(text.split())
     return text if not text or text[-1] in ".!?" else f"{text}."

@@ -1,7 +1,7 @@
-"""The paper's own algorithms in the paper's own units, where the estimators differ from them.
+"""The paper's algorithms in the paper's units, where the estimators differ from them.
 
-Ridges are those of the formulas, not multiples of k(d, d), and nothing is scaled. Everything starts
-as in the authors' code: zeros for what is missing, a normal random dictionary.
+Ridges are those of the formulas, not multiples of k(d, d), and nothing is scaled. All start as in
+the authors' code: from zeros for missing entries and a normal random dictionary.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ class Formula:
     n_components: int  # r
     _: KW_ONLY
     kernel: str = "rbf"  # or "poly"
-    bandwidth: float = 1.0  # sigma of RBF, in mean distances of the table with zeros in its holes
+    bandwidth: float = 1.0  # sigma of RBF, in mean distances of the table with zeros for missing
     degree: int = 2
     offset: float = 1.0
     alpha: float = 0.0
     beta: float = 1e-3
 
     def setting(self, X: Array) -> Setting:
-        """With sigma measured on X, n x m."""
+        """Return the kernel and ridges, with sigma measured on X, n x m."""
         if self.kernel not in ("rbf", "poly"):
             raise ValueError(f"kernel must be 'rbf' or 'poly'; got {self.kernel!r}.")
         kernel: Kernel = RBF() if self.kernel == "rbf" else Poly(self.degree, self.offset)
@@ -44,7 +44,7 @@ class Formula:
 
 @dataclass
 class Algorithm1(Formula):
-    """The same, and that of Algorithm 1."""
+    """The parameters of the objective and of Algorithm 1."""
 
     momentum: float = 0.5  # eta
 
@@ -52,9 +52,9 @@ class Algorithm1(Formula):
 def algorithm_1(
     X: Array, observed: BoolArray, formula: Algorithm1, rng: np.random.Generator
 ) -> Iterator[NewtonState]:
-    """Where Algorithm 1 stands before and after each iteration, as long as it is finite.
+    """Yield the states of Algorithm 1, from the start on, as long as the objective is finite.
 
-    X is n x m; of a complete table only the dictionary is learned.
+    X is n x m; for a complete table only the dictionary is fitted.
 
     Examples
     --------
@@ -68,17 +68,17 @@ def algorithm_1(
     >>> objectives[-1] < objectives[0]
     True
     """
-    return walk(Newton(observed, formula.momentum), X, observed, formula, rng)
+    return iterate(Newton(observed, formula.momentum), X, observed, formula, rng)
 
 
-def walk(
+def iterate(
     solver: Solver[P],
     X: Array,
     observed: BoolArray,
     formula: Formula,
     rng: np.random.Generator,
 ) -> Iterator[P]:
-    """The same of any solver, from the same start."""
+    """Yield the states of any solver, from the same start."""
     X = np.where(observed, X, 0)
     D = rng.standard_normal((formula.n_components, X.shape[1]))
     state = solver.init(PathPoint(formula.setting(X), X, D))
@@ -109,7 +109,7 @@ class OutOfSampleKFMC(Algorithm1):
     random_state: int = 0
 
     def fit(self, X: Array) -> OutOfSampleKFMC:
-        """Learn a dictionary from a complete table, n x m: the best that was met on the way."""
+        """Fit a dictionary to a complete table, n x m; keep the best of all iterations."""
         rng = np.random.default_rng(self.random_state)
         states = algorithm_1(X, np.ones(X.shape, bool), self, rng)
         with Workers():  # BLAS on one thread: these products are small
@@ -121,9 +121,9 @@ class OutOfSampleKFMC(Algorithm1):
         return self
 
     def transform(self, X: Array) -> Array:
-        """Complete new samples, n x m, NaN = missing."""
+        """Impute new samples, n x m with NaN for missing entries."""
         observed = ~np.isnan(X)
-        relaxation = 1.1 if self.kernel == "rbf" else 1.0  # as the authors have it
+        relaxation = 1.1 if self.kernel == "rbf" else 1.0  # as in the authors' code
         with Workers(), np.errstate(all="ignore"):
             filled = paper_samples(
                 np.where(observed, X, 0),
@@ -136,7 +136,7 @@ class OutOfSampleKFMC(Algorithm1):
 
 
 class OutOfSampleLRF:
-    """OSE-LRF: new samples from the span of a complete table, by ridge regression.
+    """OSE-LRF: impute new samples from the span of a complete table, by ridge regression.
 
     Examples
     --------
@@ -151,12 +151,12 @@ class OutOfSampleLRF:
         self.ridge = ridge
 
     def fit(self, X: Array) -> OutOfSampleLRF:
-        """Learn the span of a complete table, n x m."""
+        """Compute the span of a complete table, n x m."""
         rows = np.linalg.svd(X, full_matrices=False)[2]
         self.span = Subspace(rows[: np.linalg.matrix_rank(X)], self.ridge)
         return self
 
     def transform(self, X: Array) -> Array:
-        """Complete new samples, n x m, NaN = missing."""
+        """Impute new samples, n x m with NaN for missing entries."""
         observed = ~np.isnan(X)
         return self.span.complete(np.where(observed, X, 0), observed)

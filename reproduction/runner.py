@@ -1,4 +1,4 @@
-"""Runs cells side by side in processes, one thread each, and tells how far it is."""
+"""Run the cells of an experiment in processes, one thread each."""
 
 from __future__ import annotations
 
@@ -19,30 +19,29 @@ from typing import Any, TypeVar
 from threadpoolctl import threadpool_limits
 
 from reproduction.cache import Cache
-from reproduction.cells import Cell, Measurement, Outcome
+from reproduction.cells import Cell, CellResult, Measurement
 from reproduction.config import Experiment
-from reproduction.data import NoData, table
-from reproduction.plan import plan_of
+from reproduction.data import DataNotFoundError, load_table
+from reproduction.schedule import make_schedule
 
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
-
 
 T = TypeVar("T")
 
 
-class WorkerDied(RuntimeError):
-    """A process ended without an outcome; what was done before is kept."""
+class WorkerCrashedError(RuntimeError):
+    """A process ended without a result; earlier results are saved."""
 
 
 @dataclass(frozen=True)
 class Progress:
-    """How far an experiment is."""
+    """How many cells of an experiment are done."""
 
-    cell: Cell  # that ended
-    outcome: Outcome
+    cell: Cell  # the last one
+    result: CellResult
     done: int
     total: int
-    seconds_left: float  # a guess by what has been run
+    seconds_left: float  # estimated from the cells that are done
 
 
 def run(
@@ -50,48 +49,50 @@ def run(
     cache: Cache,
     *,
     jobs: int = 1,
-    tell: Callable[[Progress], None] = lambda progress: None,
+    callback: Callable[[Progress], None] = lambda progress: None,
 ) -> None:
-    """Run what the cache does not have yet. Raises NoData before anything is run."""
+    """Run the cells that are not in the cache.
+
+    Raise DataNotFoundError before any is run, if a table is not available.
+    """
     for name in experiment.data:
-        table(name, 0)
-    plan, known = plan_of(experiment), Costs()
-    total = plan.left({})
+        load_table(name, 0)
+    schedule, costs = make_schedule(experiment), Costs()
+    total = schedule.n_left({})
     others = multiprocessing.active_children()
-    with _one_thread(), Here() if jobs == 1 else Beside(jobs) as pool:
-        running: dict[Future[Outcome], Cell] = {}
-        asked: set[str] = set()
+    with _single_threaded(), InProcessExecutor() if jobs == 1 else SpawnExecutor(jobs) as pool:
+        running: dict[Future[CellResult], Cell] = {}
+        submitted: set[str] = set()
         try:
             while True:
-                queue = [c for c in plan.waiting(cache.outcomes) if c.key not in asked]
+                queue = [c for c in schedule.pending(cache.results) if c.key not in submitted]
                 for cell in queue if jobs > 1 else queue[:1]:
                     running[pool.submit(execute, cell)] = cell
-                    asked.add(cell.key)
+                    submitted.add(cell.key)
                 if not running:
                     return
-                ended, _ = wait(running, return_when=FIRST_COMPLETED)
-                for future in ended:
-                    cell, outcome = running.pop(future), future.result()
-                    cache.add(outcome)
-                    known.learn(cell, outcome.seconds)
-                    rest = plan.left(cache.outcomes)
-                    seconds = known.mean(plan.waiting(cache.outcomes)) * rest / jobs
-                    tell(Progress(cell, outcome, total - rest, total, seconds))
+                for future in wait(running, return_when=FIRST_COMPLETED).done:
+                    cell, result = running.pop(future), future.result()
+                    cache.add(result)
+                    costs.add(cell, result.seconds)
+                    left = schedule.n_left(cache.results)
+                    seconds = costs.mean(schedule.pending(cache.results)) * left / jobs
+                    callback(Progress(cell, result, total - left, total, seconds))
         except BrokenProcessPool as error:
-            raise WorkerDied(
-                "A process died, most likely for lack of memory. What was done is kept: run the "
-                "same command again, with --jobs 1."
+            raise WorkerCrashedError(
+                "A process died, most likely because memory ran out. Finished runs are saved; run "
+                "the same command again with --jobs 1."
             ) from error
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
             for process in multiprocessing.active_children():
                 if process not in others:
-                    process.terminate()  # else leaving the pool would wait for what it runs
+                    process.terminate()  # else leaving the pool would wait for its cells
             raise
 
 
-def execute(cell: Cell) -> Outcome:
-    """Run one cell here; what goes wrong is told in the outcome."""
+def execute(cell: Cell) -> CellResult:
+    """Run one cell in this process; an error becomes the failure of its result."""
     task = import_module(f"reproduction.tasks.{cell.task}")
     began, cpu = time.perf_counter(), time.process_time()
     measurements: tuple[Measurement, ...] = ()
@@ -100,33 +101,34 @@ def execute(cell: Cell) -> Outcome:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             measurements = tuple(task.run(cell))
-    except (NoData, MemoryError):
+    except (DataNotFoundError, MemoryError):
         raise
-    except Exception as error:  # a method that fails is a result
+    except Exception as error:  # that a method fails is a result
         failure = f"{type(error).__name__}: {error}"
-    return Outcome(
+    return CellResult(
         cell.key, measurements, time.perf_counter() - began, time.process_time() - cpu, failure
     )
 
 
 class Costs:
-    """What cells have taken, to guess what others will."""
+    """Times of finished cells, to estimate those of others."""
 
     def __init__(self) -> None:
-        self._found: dict[tuple[str, ...], list[float]] = {}
+        self._seconds: dict[tuple[str, ...], list[float]] = {}
 
-    def learn(self, cell: Cell, seconds: float) -> None:
+    def add(self, cell: Cell, seconds: float) -> None:
+        """Record the time of a cell."""
         for key in self._keys(cell):
-            self._found.setdefault(key, []).append(seconds)
+            self._seconds.setdefault(key, []).append(seconds)
 
     def mean(self, cells: Collection[Cell]) -> float:
-        """Seconds that one of these cells will take, as far as can be told."""
-        return sum(self._one(cell) for cell in cells) / max(len(cells), 1)
+        """Estimate the mean time of cells, from the most similar ones."""
+        return sum(self._estimate(cell) for cell in cells) / max(len(cells), 1)
 
-    def _one(self, cell: Cell) -> float:
+    def _estimate(self, cell: Cell) -> float:
         for key in self._keys(cell):
-            if key in self._found:
-                return sum(self._found[key]) / len(self._found[key])
+            if key in self._seconds:
+                return sum(self._seconds[key]) / len(self._seconds[key])
         return 0.0
 
     @staticmethod
@@ -135,8 +137,8 @@ class Costs:
         return [(cell.method.name, cell.data, size), (cell.method.name,), (cell.data,), ()]
 
 
-class Here(Executor):
-    """Does at once, in this process, what it is given."""
+class InProcessExecutor(Executor):
+    """Runs what is submitted at once, in this process."""
 
     def submit(self, fn: Callable[..., T], /, *args: Any, **kwargs: Any) -> Future[T]:
         future: Future[T] = Future()
@@ -145,8 +147,8 @@ class Here(Executor):
         return future
 
 
-class Beside(ProcessPoolExecutor):
-    """Does it in processes that end with this one, and leave Ctrl-C to it.
+class SpawnExecutor(ProcessPoolExecutor):
+    """Runs it in processes that end with this one and ignore Ctrl-C.
 
     A process that is interrupted while it holds a lock would block the others.
     """
@@ -155,12 +157,12 @@ class Beside(ProcessPoolExecutor):
         super().__init__(jobs, multiprocessing.get_context("spawn"), _end_with_parent)
 
     def submit(self, fn: Callable[..., T], /, *args: Any, **kwargs: Any) -> Future[T]:
-        with _deaf():  # it starts processes
+        with _sigint_blocked():  # it starts processes
             return super().submit(fn, *args, **kwargs)
 
 
 def _end_with_parent() -> None:
-    """End this process when the one that started it does, also if that is killed."""
+    """End this process when its parent ends, also if that is killed."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     parent = multiprocessing.parent_process()
 
@@ -173,8 +175,8 @@ def _end_with_parent() -> None:
 
 
 @contextmanager
-def _deaf() -> Iterator[None]:
-    """Processes that are started now do not hear Ctrl-C; this one hears it afterwards."""
+def _sigint_blocked() -> Iterator[None]:
+    """Start processes that ignore Ctrl-C; this process handles it afterwards."""
     if not hasattr(signal, "pthread_sigmask"):  # Windows
         yield
         return
@@ -186,8 +188,8 @@ def _deaf() -> Iterator[None]:
 
 
 @contextmanager
-def _one_thread() -> Iterator[None]:
-    """Processes that are started now have one thread: they are compared by their times."""
+def _single_threaded() -> Iterator[None]:
+    """Start processes with one thread each, so that their times can be compared."""
     before = {name: os.environ.get(name) for name in THREADS}
     os.environ.update(dict.fromkeys(THREADS, "1"))
     try:

@@ -1,4 +1,4 @@
-"""From the tidy table of an experiment to medians and quartiles over seeds."""
+"""Medians and quartiles over seeds, from the tidy table of an experiment."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Row = Mapping[str, Any]
 
 
 class Group(NamedTuple):
-    """What is the same in all rows that a median is taken over."""
+    """What all rows of a median have in common."""
 
     data: str
     pattern: str
@@ -36,8 +36,8 @@ class Spread(NamedTuple):
 Summary = dict[Group, Spread]
 
 
-class Failed(NamedTuple):
-    """Runs of a method of which there is no number."""
+class FailedRuns(NamedTuple):
+    """The number of failed runs of a method."""
 
     method: str
     failed: int
@@ -49,22 +49,22 @@ class Failed(NamedTuple):
 
 
 def summarize(rows: Iterable[Row]) -> Summary:
-    """Medians and quartiles over seeds, of chosen settings only, in the order of the rows.
+    """Return medians and quartiles over seeds, of selected settings only, in the order of rows.
 
-    Where a run has several items (samples, features), their mean is what counts for its seed.
-    Failed runs and numbers that are not finite are left out: `failures` counts them.
+    Where a run has several items (samples, features), their mean is the value of its seed. Failed
+    runs and numbers that are not finite are excluded; `count_failures` counts them.
 
     Examples
     --------
     >>> from reproduction.summary import summarize
     >>> row = dict(data="a", pattern="random", rate=0.3, method="LRF", measure="rank", at=0.0)
-    >>> rows = [row | dict(seed=i, value=i, chosen=True, failure="", item=0) for i in range(5)]
+    >>> rows = [row | dict(seed=i, value=i, selected=True, failure="", item=0) for i in range(5)]
     >>> list(summarize(rows).values())
     [Spread(median=2.0, low=1.0, high=3.0, seeds=5)]
     """
     values: dict[Group, dict[Any, list[float]]] = defaultdict(lambda: defaultdict(list))
     for row in rows:
-        if row["chosen"] and not row["failure"] and math.isfinite(row["value"]):
+        if row["selected"] and not row["failure"] and math.isfinite(row["value"]):
             values[_group(row)][row["seed"]].append(float(row["value"]))
     return {
         group: _spread([float(np.mean(items)) for items in seeds.values()])
@@ -72,20 +72,20 @@ def summarize(rows: Iterable[Row]) -> Summary:
     }
 
 
-def pick(summary: Summary, **wanted: Any) -> Summary:
-    """The groups whose fields have the wanted value, or one of several; None: any.
+def select(summary: Summary, **wanted: Any) -> Summary:
+    """Return the groups whose fields have the wanted value, or one of several; None means any.
 
     Examples
     --------
-    >>> from reproduction.summary import Group, Spread, pick
+    >>> from reproduction.summary import Group, Spread, select
     >>> one = Group("a", "random", 0.1, "LRF", "rank", 0.0)
     >>> summary = {one: Spread(1, 1, 1, 1), one._replace(rate=0.2): Spread(2, 2, 2, 1)}
-    >>> [group.rate for group in pick(summary, rate=[0.2, 0.3], method="LRF")]
+    >>> [group.rate for group in select(summary, rate=[0.2, 0.3], method="LRF")]
     [0.2]
     """
-    sets = {name: _several(value) for name, value in wanted.items() if value is not None}
+    sets = {name: _collect(value) for name, value in wanted.items() if value is not None}
     if "rate" in sets:
-        sets["rate"] = [_share(rate) for rate in sets["rate"]]
+        sets["rate"] = [_round_rate(rate) for rate in sets["rate"]]
     return {
         group: spread
         for group, spread in summary.items()
@@ -93,8 +93,8 @@ def pick(summary: Summary, **wanted: Any) -> Summary:
     }
 
 
-def at_last(summary: Summary) -> Summary:
-    """Of curves only their last point: the groups with the largest `at` of their kind."""
+def last_points(summary: Summary) -> Summary:
+    """Return the last point of each curve: the groups with the largest `at`."""
     last: dict[Group, Group] = {}
     for group in summary:
         curve = group._replace(at=0.0)
@@ -104,7 +104,7 @@ def at_last(summary: Summary) -> Summary:
 
 
 def exponent(x: Sequence[float], y: Sequence[float]) -> float:
-    """The slope of log y over log x: 2 if y grows like x^2.
+    """Return the slope of log y over log x: 2 if y grows like x^2.
 
     Examples
     --------
@@ -116,7 +116,9 @@ def exponent(x: Sequence[float], y: Sequence[float]) -> float:
 
 
 def late_exponent(x: Sequence[float], y: Sequence[float]) -> float:
-    """The same of the larger half of x only, three places at least: fixed costs hide growth.
+    """Return the exponent for the larger half of x, at least three points.
+
+    At small x the fixed costs dominate the growth.
 
     Examples
     --------
@@ -129,49 +131,42 @@ def late_exponent(x: Sequence[float], y: Sequence[float]) -> float:
     return exponent(x[first:], y[first:])
 
 
-def failures(rows: Iterable[Row]) -> list[Failed]:
-    """Methods with failed runs, grids included, with how many there are of how many.
+def count_failures(rows: Iterable[Row]) -> list[FailedRuns]:
+    """Count the failed runs of each method that has any, over all settings.
 
-    A run with a number that is not finite has failed too.
+    A run with a number that is not finite has failed as well.
     """
     runs: dict[str, set[Any]] = defaultdict(set)
-    bad: dict[str, dict[Any, str]] = defaultdict(dict)
+    failed: dict[str, dict[Any, str]] = defaultdict(dict)
     for row in rows:
-        method, run = row["method"], run_of(row)
+        method, run = row["method"], run_key(row)
         runs[method].add(run)
         if row["failure"]:
-            bad[method][run] = str(row["failure"]).strip().splitlines()[-1]
+            failed[method][run] = str(row["failure"]).strip().splitlines()[-1]
         elif not math.isfinite(row["value"]):
-            bad[method].setdefault(run, f"{row['measure']} is not a finite number")
+            failed[method].setdefault(run, f"{row['measure']} is not a finite number")
     return [
-        Failed(
+        FailedRuns(
             method, len(why), len(runs[method]), Counter(sorted(why.values())).most_common(1)[0][0]
         )
-        for method, why in bad.items()
+        for method, why in failed.items()
     ]
 
 
-def run_of(row: Row) -> tuple[Any, ...]:
-    """What tells runs of an experiment apart: the same for all rows of one."""
+def run_key(row: Row) -> tuple[Any, ...]:
+    """Return what all rows of one run have in common, and no other run."""
     # Runs of different sizes differ in nothing but their time.
     names = ("data", "pattern", "rate", "seed", "method", "settings", "seconds", "cpu_seconds")
     return tuple(row[name] for name in names)
 
 
-def methods_of(rows: Iterable[Row]) -> list[str]:
-    """The methods in the order of the rows."""
-    return list(dict.fromkeys(row["method"] for row in rows))
-
-
 def _group(row: Row) -> Group:
-    at = float(row["at"])
-    return Group(
-        row["data"], row["pattern"], _share(row["rate"]), row["method"], row["measure"], at
-    )
+    rate, at = _round_rate(row["rate"]), float(row["at"])
+    return Group(row["data"], row["pattern"], rate, row["method"], row["measure"], at)
 
 
-def _share(rate: Any) -> float:
-    """0.1 + 0.2 is 0.3 here."""
+def _round_rate(rate: Any) -> float:
+    """Round a rate, such that 0.1 + 0.2 equals 0.3."""
     return round(float(rate), 9)
 
 
@@ -180,5 +175,5 @@ def _spread(values: list[float]) -> Spread:
     return Spread(median, low, high, len(values))
 
 
-def _several(value: Any) -> Collection[Any]:
+def _collect(value: Any) -> Collection[Any]:
     return value if isinstance(value, list | tuple | set | frozenset) else (value,)

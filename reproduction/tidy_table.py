@@ -1,4 +1,4 @@
-"""The tidy table of an experiment: one row per number, in Parquet."""
+"""The tidy table of an experiment: one row for each measurement, in Parquet."""
 
 from __future__ import annotations
 
@@ -7,34 +7,37 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
+
 from reproduction.cache import Cache
 from reproduction.cells import Cell, Measurement
 from reproduction.config import Experiment
-from reproduction.plan import plan_of
+from reproduction.schedule import make_schedule
 
 Row = dict[str, Any]
 Rows = list[Row]
 
 
-def rows(experiment: Experiment, cache: Cache) -> Rows:
-    """All numbers of an experiment, in its own order, whatever order they came in.
+def make_rows(experiment: Experiment, cache: Cache) -> Rows:
+    """Return the rows of an experiment in its own order, whichever order they were measured in.
 
-    A cell that failed has one row, without a measure. Of settings that were not chosen only single
-    numbers and the ends of curves are kept.
+    A failed cell has one row, without a measure. Of settings that are not selected, only single
+    numbers and the ends of curves are included.
     """
     return [
         row
-        for group in plan_of(experiment).groups
+        for group in make_schedule(experiment).groups
         for variant, seeds in enumerate(group.cells)
         for cell in seeds
-        if cell.key in cache.outcomes
-        for row in _rows(experiment, cell, cache, group.chosen(cache.outcomes) == variant)
+        if cell.key in cache.results
+        for row in _make_rows(experiment, cell, cache, group.select(cache.results) == variant)
     ]
 
 
-def _rows(experiment: Experiment, cell: Cell, cache: Cache, chosen: bool) -> Rows:
-    outcome, method = cache.outcomes[cell.key], cell.method
-    common = {
+def _make_rows(experiment: Experiment, cell: Cell, cache: Cache, selected: bool) -> Rows:
+    result, method = cache.results[cell.key], cell.method
+    first = {
         "experiment": experiment.name,
         "task": cell.task,
         "data": cell.data,
@@ -44,42 +47,37 @@ def _rows(experiment: Experiment, cell: Cell, cache: Cache, chosen: bool) -> Row
         "method": method.name,
         "source": method.source,
         "settings": json.dumps(method.settings, sort_keys=True),
-        "chosen": chosen,
+        "selected": selected,
     }
-    ending = {
-        "seconds": outcome.seconds,
-        "cpu_seconds": outcome.cpu_seconds,
-        "failure": outcome.failure,
+    last = {
+        "seconds": result.seconds,
+        "cpu_seconds": result.cpu_seconds,
+        "failure": result.failure,
         **cache.facts[cell.key],
     }
-    found = outcome.measurements or (Measurement("", float("nan")),)
-    if not chosen:
+    found = result.measurements or (Measurement("", float("nan")),)
+    if not selected:
         found = _ends(found)
-    return [{**common, **measurement._asdict(), **ending} for measurement in found]
+    return [{**first, **measurement._asdict(), **last} for measurement in found]
 
 
 def _ends(measurements: Sequence[Measurement]) -> tuple[Measurement, ...]:
-    """The last number of each measure, without those that are told of many samples."""
-    many = {one.measure for one in measurements if one.item}
+    """Return the last number of each measure, without measures that have several items."""
+    several = {one.measure for one in measurements if one.item}
     last = {one.measure: one for one in sorted(measurements, key=lambda one: one.at)}
     return tuple(
-        one for one in measurements if one is last[one.measure] and one.measure not in many
+        one for one in measurements if one is last[one.measure] and one.measure not in several
     )
 
 
-def write(path: Path, table: Rows) -> None:
-    """Write the table; the old one is replaced only when the new one is whole."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
+def write_table(path: Path, rows: Rows) -> None:
+    """Write the table; an existing one is replaced only when the new one is complete."""
     path.parent.mkdir(parents=True, exist_ok=True)
     new = path.with_suffix(".tmp")
-    pq.write_table(pa.Table.from_pylist(table), new, compression="zstd")
+    pq.write_table(pa.Table.from_pylist(rows), new, compression="zstd")
     new.replace(path)
 
 
-def read(path: Path) -> Rows:
-    """A table as `write` left it."""
-    import pyarrow.parquet as pq
-
+def read_table(path: Path) -> Rows:
+    """Read a table that `write_table` wrote."""
     return pq.read_table(path).to_pylist()

@@ -1,1 +1,1 @@
-"""What a cell may do: one module a task, each with `run(cell)` that gives measurements."""
+"""What a cell can do: a module for each task, with `run(cell)` that yields measurements."""

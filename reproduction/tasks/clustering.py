@@ -1,4 +1,4 @@
-"""Subspace clustering of a table that was completed first."""
+"""Cluster the rows of a table after imputation, by sparse subspace clustering."""
 
 from __future__ import annotations
 
@@ -9,31 +9,30 @@ import numpy as np
 from hirank.cluster import SSC
 from hirank.metrics import clustering_error
 from reproduction.cells import Cell, Measurement
-from reproduction.tasks.completion import judged
-from reproduction.trial import fitted, trial_of
+from reproduction.evaluate import fit_cell, make_masked_table, measure_fit
 
 ALPHAS = (20.0, 100.0, 800.0)
-"""Weights that SSC is tried with. The paper takes three as well, of a number it does not define."""
+"""Weights of SSC. The paper uses three as well, of a parameter that it does not define."""
 
 
 def run(cell: Cell) -> Iterator[Measurement]:
-    """Complete the table of a cell, and cluster its rows.
+    """Impute the table of a cell, and cluster its rows.
 
-    "clustering error" is the lowest over options["alphas"], chosen with the truth as the paper
-    does; "clustering error, default" is what the default of SSC gives.
+    "clustering error" is the lowest over options["alphas"], selected with the truth as in the
+    paper; "clustering error, default" is that with the default of SSC.
     """
-    trial = trial_of(cell)
-    if trial.labels is None:
-        raise ValueError(f"{cell.data!r} has no groups to find: choose a table with labels.")
-    fit = fitted(cell, trial.given)
-    yield from judged(trial, fit)
-    groups = len(np.unique(trial.labels))
+    table = make_masked_table(cell)
+    if table.labels is None:
+        raise ValueError(f"clustering requires a table with labels; got {cell.data!r}.")
+    fit = fit_cell(cell, table.X)
+    yield from measure_fit(fit, table)
+    n_groups = len(np.unique(table.labels))
     default = SSC().alpha
-    found = {
+    errors = {
         alpha: clustering_error(
-            trial.labels, SSC(groups, alpha=alpha, random_state=cell.seed).fit_predict(fit.filled)
+            table.labels, SSC(n_groups, alpha=alpha, random_state=cell.seed).fit_predict(fit.filled)
         )
         for alpha in {default, *map(float, cell.options.get("alphas", ALPHAS))}
     }
-    yield Measurement("clustering error", min(found.values()))
-    yield Measurement("clustering error, default", found[default])
+    yield Measurement("clustering error", min(errors.values()))
+    yield Measurement("clustering error, default", errors[default])

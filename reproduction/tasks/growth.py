@@ -1,4 +1,4 @@
-"""How time and memory of a method grow with the number of samples."""
+"""Measure how time and memory of a method grow with the number of samples."""
 
 from __future__ import annotations
 
@@ -6,54 +6,49 @@ import tracemalloc
 from collections.abc import Iterator
 from time import process_time
 
-import numpy as np
-
-from hirank._typing import Array
 from reproduction.cells import Cell, Measurement
 from reproduction.data import SURFACES
-from reproduction.methods import make
-from reproduction.trial import Fit, Trial, compile_once, errors, fitted, stream, trial_of
+from reproduction.evaluate import (
+    MaskedTable,
+    complete_stream,
+    fit_cell,
+    make_masked_table,
+    measure_errors,
+)
+from reproduction.methods import make_estimator
 
 
 def run(cell: Cell) -> Iterator[Measurement]:
-    """Fit options["n"] samples: CPU seconds, in all and per sample, and the peak of memory.
+    """Fit options["n"] samples; yield CPU seconds, in all and per sample, and the peak of memory.
 
-    The peak is that of a fit of its own, since watching memory takes time; the table itself does
-    not count. A method for streams gets rows as a stream, and what it has completed is let go.
-    With options["new"], also the time to complete so many new samples, each. `at` is n throughout.
+    The peak is that of a separate fit, since tracing memory takes time; it excludes the table. A
+    method for streams gets the rows as a stream, and imputed rows are discarded. With
+    options["new"], the time to impute so many new samples is measured as well. `at` is n.
     """
-    n, new = int(cell.options["n"]), int(cell.options.get("new", 0))
+    n, n_new = int(cell.options["n"]), int(cell.options.get("new", 0))
     surfaces = SURFACES[cell.data]["manifolds"]
-    # Shuffled, so that the first n are from all surfaces and new ones from the same.
-    whole = trial_of(cell, n_samples=-(-(n + new) // surfaces), shuffle=True)
-    trial = Trial(whole.truth[:n], whole.observed[:n], None)
-    given, more = trial.given, whole.given[n : n + new]
-    streaming = cell.method.estimator == "OnlineKFMC"
-    fit = _streamed(cell, given) if streaming else fitted(cell, given)
-    yield from errors(fit.filled, trial, n)
+    # Shuffled, so that the first n are from all surfaces, and the new ones as well.
+    whole = make_masked_table(cell, n_samples=-(-(n + n_new) // surfaces), shuffle=True)
+    table = MaskedTable(whole.truth[:n], whole.observed[:n])
+    X, new = table.X, whole.X[n : n + n_new]
+    stream = cell.method.estimator == "OnlineKFMC"
+    fit = fit_cell(cell, X, stream=stream)
+    yield from measure_errors(fit.filled, table, n)
     yield Measurement("fit seconds", fit.seconds, n)
     yield Measurement("seconds per sample", fit.seconds / n, n)
-    if new and hasattr(fit.model, "transform"):
+    if n_new and hasattr(fit.model, "transform"):
         began = process_time()
-        fit.model.transform(more)
-        yield Measurement("seconds per new sample", (process_time() - began) / new, n)
+        fit.model.transform(new)
+        yield Measurement("seconds per new sample", (process_time() - began) / n_new, n)
     del fit
     tracemalloc.start()
     try:
-        if streaming:
-            for _ in stream(make(cell.method, cell.seed), given):
+        if stream:
+            for _ in complete_stream(make_estimator(cell.method, cell.seed), X):
                 pass
         else:
-            fitted(cell, given)
+            fit_cell(cell, X)
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
     yield Measurement("peak MB", peak / 2**20, n)
-
-
-def _streamed(cell: Cell, X: Array) -> Fit:
-    compile_once()
-    model = make(cell.method, cell.seed)
-    began = process_time()
-    filled = np.concatenate(list(stream(model, X)))
-    return Fit(model, filled, process_time() - began)

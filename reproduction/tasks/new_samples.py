@@ -1,54 +1,53 @@
-"""Out-of-sample extension: a method learns from a complete table and fills holes in new samples.
+"""Out-of-sample extension: fit a method to a complete table, and impute new samples.
 
-Every second row of the table is new, the others are learned from. Option: `data`, options of the
-table, such as `n_samples` on each surface.
+Every second row of the table is new, the others are fitted. Option: `data`, options of the table,
+such as `n_samples` on each surface.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from time import process_time
 from typing import Any
 
 from hirank._typing import Array
 from reproduction.cells import Cell, Measurement
-from reproduction.data import holes, table
-from reproduction.methods import make
-from reproduction.trial import Trial, errors
+from reproduction.data import draw_observed, load_table
+from reproduction.evaluate import MaskedTable, measure_errors
+from reproduction.methods import make_estimator
 
 
 def run(cell: Cell) -> Iterator[Measurement]:
-    """Measures the errors of the new samples, and times.
+    """Yield the errors of the new samples, and times.
 
-    "fit seconds" are those of learning, "seconds per sample" those of filling.
+    "fit seconds" is the time of the fit, "seconds per sample" that of imputing a sample.
     """
-    X = table(cell.data, cell.seed, **cell.options.get("data", {})).X
+    X = load_table(cell.data, cell.seed, **cell.options.get("data", {})).X
     known, new = X[::2], X[1::2]
-    trial = Trial(new, holes(new, cell.pattern, cell.rate, cell.seed), None)
-    model, seconds = learned(
-        replace(cell, rate=0.0).key, lambda: make(cell.method, cell.seed), known
-    )
+    table = MaskedTable(new, draw_observed(new, cell.pattern, cell.rate, cell.seed))
+    model, seconds = fit_once(cell, known)
     began = process_time()
-    filled = model.transform(trial.given)
-    each = (process_time() - began) / len(new)
-    yield from errors(filled, trial)
+    filled = model.transform(table.X)
+    seconds_per_sample = (process_time() - began) / len(new)
+    yield from measure_errors(filled, table)
     yield Measurement("fit seconds", seconds)
-    yield Measurement("seconds per sample", each)
+    yield Measurement("seconds per sample", seconds_per_sample)
 
 
 _models: dict[str, tuple[Any, float]] = {}
 
 
-def learned(key: str, new: Callable[[], Any], known: Array) -> tuple[Any, float]:
-    """A model fitted to complete rows, n x m, and the CPU time that took.
+def fit_once(cell: Cell, X: Array) -> tuple[Any, float]:
+    """Return the method of a cell, fitted to complete rows, n x m, and the CPU time of the fit.
 
-    The holes of new samples have no part in it: cells that differ in their rate only share it, if
-    the same process runs them.
+    The fit does not depend on missing entries of new samples: cells that differ in their rate only
+    share it, if they are run by the same process.
     """
+    key = replace(cell, rate=0.0).key
     if key not in _models:
-        model = new()
+        model = make_estimator(cell.method, cell.seed)
         began = process_time()
-        model.fit(known)
+        model.fit(X)
         _models[key] = model, process_time() - began
     return _models[key]

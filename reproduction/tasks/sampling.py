@@ -1,4 +1,4 @@
-"""Where recovery starts, beside where theory has it start."""
+"""Where recovery starts, beside where it starts in theory."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from reproduction.tasks import completion, ranks
 
 
 def run(cell: Cell) -> Iterator[Measurement]:
-    """Complete the table of a cell; "recovered" is 1 if the missing error is small, else 0.
+    """Impute the table of a cell; "recovered" is 1 if the missing error is small, else 0.
 
-    Small is options["recovered"], 0.05 if not given.
+    Small is options["recovered"], by default 0.05.
     """
     limit = float(cell.options.get("recovered", 0.05))
     for found in completion.run(cell):
         yield found
         if found.measure == "missing error":
             yield Measurement("recovered", float(found.value <= limit))
-    yield from ranks.rates(cell)
+    yield from ranks.measure_rates(cell)

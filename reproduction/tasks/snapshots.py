@@ -1,4 +1,4 @@
-"""A small table as it is filled: its values after some iterations, sample by sample."""
+"""Snapshots of a small table while it is imputed: its values after some iterations."""
 
 from __future__ import annotations
 
@@ -9,45 +9,44 @@ import numpy as np
 from hirank._typing import Array
 from hirank.metrics import missing_relative_error
 from reproduction.cells import Cell, Measurement
-from reproduction.tasks.completion import judged
-from reproduction.trial import Trial, fitted, trial_of
+from reproduction.evaluate import MaskedTable, fit_cell, make_masked_table, measure_fit
 
 
 def run(cell: Cell) -> Iterator[Measurement]:
-    """Fit with more and more iterations, and tell the values of each fit.
+    """Fit with increasing numbers of iterations, and yield the values of each fit.
 
     "x1", "x2" ... are the features, `at` the iterations of options["iterations"], `item` the
-    sample; 0 iterations are zeros in the holes, from where Algorithm 1 starts. A method without
-    that option has one fit, which counts as the last iteration. "snapshot error" is the error over
-    missing entries then. "true x1" and "observed x1" (1 or
-    0), at 0, are what it was about. Errors and time are those of the last fit.
+    sample; 0 iterations are zeros for missing entries, where Algorithm 1 starts. A method without
+    that option is fitted once, which counts as the last iteration. "snapshot error" is the error
+    over missing entries. "true x1" and "observed x1" (1 or 0), at 0, are the truth and the mask.
+    Errors and time are those of the last fit.
 
-    A fit of k iterations goes the same way as the first k of a longer one if tol is 0 and the
-    algorithm does not look ahead: true of solver="newton".
+    A fit of k iterations equals the first k of a longer one if tol is 0 and the algorithm does not
+    look ahead, which is true of solver="newton".
     """
-    trial = trial_of(cell)
-    yield from _values("true x", trial.truth)
-    yield from _values("observed x", trial.observed.astype(float))
+    table = make_masked_table(cell)
+    yield from _values("true x", table.truth)
+    yield from _values("observed x", table.observed.astype(float))
     iterations = sorted(cell.options["iterations"])
     stepwise = cell.method.settings.get("solver") == "newton"
     for count in iterations[:-1] if stepwise else []:
         if count:
-            filled = fitted(cell, trial.given, max_iter=count).filled
+            filled = fit_cell(cell, table.X, max_iter=count).filled
         else:
-            filled = np.where(trial.observed, trial.truth, 0)
-        yield from _snapshot(filled, trial, count)
-    last = fitted(cell, trial.given, **({"max_iter": iterations[-1]} if stepwise else {}))
-    yield from _snapshot(last.filled, trial, iterations[-1])
-    yield from judged(trial, last)
+            filled = np.where(table.observed, table.truth, 0)
+        yield from _snapshot(filled, table, count)
+    last = fit_cell(cell, table.X, **({"max_iter": iterations[-1]} if stepwise else {}))
+    yield from _snapshot(last.filled, table, iterations[-1])
+    yield from measure_fit(last, table)
 
 
-def _snapshot(filled: Array, trial: Trial, at: float) -> Iterator[Measurement]:
+def _snapshot(filled: Array, table: MaskedTable, at: float) -> Iterator[Measurement]:
     yield from _values("x", filled, at)
-    error = missing_relative_error(filled, trial.truth, trial.observed)
+    error = missing_relative_error(filled, table.truth, table.observed)
     yield Measurement("snapshot error", error, at)
 
 
 def _values(name: str, X: Array, at: float = 0.0) -> Iterator[Measurement]:
-    """Every entry of X, n x m: feature j is measure `name` + j, from 1."""
+    """Yield every entry of X, n x m; the measure of feature j is `name` + j, from 1."""
     for (i, j), value in np.ndenumerate(X):
         yield Measurement(f"{name}{j + 1}", float(value), at, i)

@@ -2,16 +2,16 @@ import numpy as np
 import pytest
 
 from reproduction.claims import check_expected, judge
-from reproduction.summary import at_last, failures, pick, summarize
-from reproduction.tests.made_up import experiment, row
+from reproduction.summary import count_failures, last_points, select, summarize
+from reproduction.tests.synthetic_results import experiment, row
 
 METHODS = [("LRF", "LRF", "paper"), ("VMC", "VMC", "paper"), ("hirank", "KFMC", "hirank")]
 RATES = [0.1, 0.3]
 
 
-def study(values, measure="relative error", **more):
+def make_study(values, measure="relative error", **more):
     """Values by method: one for each rate, or {at: value}, or {rate: ...} of three seeds."""
-    record = experiment("made-up", "completion", METHODS, [], rates=RATES, seeds=3, **more)
+    record = experiment("synthetic", "completion", METHODS, [], rates=RATES, seeds=3, **more)
     rows = []
     for method, given in values.items():
         for place, rate in enumerate(RATES):
@@ -25,8 +25,8 @@ def study(values, measure="relative error", **more):
 
 
 def verdict(values, measure="relative error", **claim):
-    record, rows = study(values, measure)
-    record.claims = [{"says": "So it is.", "measure": measure} | claim]
+    record, rows = make_study(values, measure)
+    record.claims = [{"statement": "So it is.", "measure": measure} | claim]
     (found,) = judge(record, rows)
     return found
 
@@ -80,32 +80,32 @@ def test_each_kind_of_claim_holds_and_fails(values, claim, holds):
 )
 def test_without_numbers_a_claim_is_not_run(claim):
     found = verdict({"LRF": [1, 1], "hirank": [1, 1]}, **claim | {"rates": [0.7]})
-    assert (found.holds, found.cells) == ("not run", 0)
+    assert (found.holds, found.n_cases) == ("not run", 0)
     assert "no numbers" in found.numbers
 
 
-def test_numbers_cells_and_exceptions_are_told():
+def test_numbers_cases_and_exceptions_are_described():
     found = verdict({"LRF": [3, 3], "hirank": [1, 6]}, **LOWER)
-    assert (found.cells_held, found.cells) == (1, 2)
+    assert (found.n_held, found.n_cases) == (1, 2)
     assert "1.75 (from 0.5 to 3) times that of the best of VMC and hirank" in found.numbers
     assert "in 1 of 2 cases (not: one curved surface, 30 % missing)" in found.numbers
     assert "No numbers of VMC." in found.numbers
 
 
-def test_a_share_of_falling_steps_is_told():
+def test_the_share_of_falling_steps_is_described():
     assert (
         "66.7\N{NO-BREAK SPACE}% of the steps fall" in verdict({"hirank": CURVE}, **FALLS).numbers
     )
 
 
-def test_a_claim_may_be_about_some_places_only():
+def test_a_claim_can_be_restricted_to_some_places():
     values = {"LRF": [3, 3], "hirank": [1, 6]}
     assert verdict(values, **LOWER, rates=[0.1]).holds == "yes"
     assert verdict(values, **LOWER, rates=[0.3]).holds == "no"
     assert verdict(values, **LOWER, data="another").holds == "not run"
 
 
-def test_curves_count_at_their_end_or_where_it_says():
+def test_curves_are_judged_at_their_end_or_at_a_given_point():
     values = {"LRF": {1: 1.0, 9: 1.0}, "hirank": {1: 2.0, 9: 0.5}}
     assert verdict(values, **LOWER).holds == "yes"
     assert verdict(values, **LOWER, at=1).holds == "no"
@@ -117,25 +117,24 @@ def test_a_value_may_differ_by_data():
     assert verdict({"hirank": [30, 30]}, **claim).holds == "no"
 
 
-def test_because_is_kept():
-    assert verdict({"LRF": [1, 1], "hirank": [2, 2]}, **LOWER, because="Few rows.").because == (
-        "Few rows."
-    )
+def test_an_explanation_is_kept():
+    found = verdict({"LRF": [1, 1], "hirank": [2, 2]}, **LOWER, explanation="Few rows.")
+    assert found.explanation == "Few rows."
 
 
-def test_what_a_claim_lacks_is_named():
-    with pytest.raises(ValueError, match="no kind of claim 'beats'; there are: lower"):
+def test_invalid_claims_are_errors():
+    with pytest.raises(ValueError, match=r"kind of a claim must be one of lower, .*; got 'beats'"):
         verdict({}, kind="beats")
-    with pytest.raises(ValueError, match="made-up: a claim of kind 'ratio' needs 'at_least'"):
+    with pytest.raises(ValueError, match="synthetic: a claim of kind 'ratio' requires 'at_least'"):
         verdict({}, kind="ratio", methods=["VMC"], than=["LRF"])
-    with pytest.raises(ValueError, match="methods that are not in it: VMCC"):
+    with pytest.raises(ValueError, match="a claim names unknown methods: VMCC"):
         verdict({}, kind="lower", methods=["VMCC"], than=["LRF"])
 
 
 def test_a_quick_run_may_lack_methods():
-    record, rows = study({"LRF": [3, 3], "hirank": [1, 1]})
+    record, rows = make_study({"LRF": [3, 3], "hirank": [1, 1]})
     record.quick = True
-    record.claims = [LOWER | {"says": "", "measure": "relative error", "than": ["LRF", "NNM"]}]
+    record.claims = [LOWER | {"statement": "", "measure": "relative error", "than": ["LRF", "NNM"]}]
     found = judge(record, rows)[0]
     assert found.holds == "yes"
     assert "NNM." not in found.numbers.partition("No numbers of")[2]
@@ -146,15 +145,15 @@ def test_methods_are_named_where_there_are_several():
     assert "1 (VMC, one curved surface, 10 % missing)" in numbers
 
 
-def test_failed_runs_and_settings_not_chosen_do_not_count():
-    record, rows = study({"LRF": [3, 3], "hirank": [1, 1]})
-    record.claims = [LOWER | {"says": "", "measure": "relative error"}]
+def test_failed_runs_and_settings_that_are_not_selected_do_not_count():
+    record, rows = make_study({"LRF": [3, 3], "hirank": [1, 1]})
+    record.claims = [LOWER | {"statement": "", "measure": "relative error"}]
     noise = [r | {"value": 100.0} for r in rows if r["method"] == "hirank"]
-    rows += [r | {"chosen": False} for r in noise]
+    rows += [r | {"selected": False} for r in noise]
     rows += [r | {"failure": "ValueError: no", "seed": 7} for r in noise]
     rows += [r | {"value": float("nan"), "seed": 8} for r in noise]
     assert judge(record, rows)[0].holds == "yes"
-    (failed,) = failures(rows)
+    (failed,) = count_failures(rows)
     assert (failed.method, failed.failed) == ("hirank", 4)
 
 
@@ -179,22 +178,22 @@ BAND = {"method": "hirank", "rate": 0.3, "measure": "relative error", "from": 0.
         (BAND | {"method": "another"}, []),
     ],
 )
-def test_numbers_outside_of_bands_are_told(band, sentences):
-    record, rows = study({"hirank": [0.5, 0.5]})
+def test_numbers_outside_of_bands_are_reported(band, sentences):
+    record, rows = make_study({"hirank": [0.5, 0.5]})
     record.expected = [band]
     found = check_expected(record, rows)
     assert len(found) == sentences if isinstance(sentences, int) else found == sentences
 
 
 def test_medians_and_quartiles_over_seeds():
-    record = experiment("made-up", "completion", METHODS, [])
+    record = experiment("synthetic", "completion", METHODS, [])
     values = [5.0, 1.0, 4.0, 2.0, 3.0]
     rows = [row(record, "LRF", "rank", value, seed=seed) for seed, value in enumerate(values)]
     assert [tuple(each) for each in summarize(rows).values()] == [(3.0, 2.0, 4.0, 5)]
 
 
 def test_items_of_a_run_count_as_one():
-    record = experiment("made-up", "completion", METHODS, [])
+    record = experiment("synthetic", "completion", METHODS, [])
     rows = [
         row(record, "LRF", "rank", value, seed=seed, item=item)
         for seed, values in enumerate([[0.0, 2.0], [5.0, 5.0], [9.0, 11.0]])
@@ -205,19 +204,19 @@ def test_items_of_a_run_count_as_one():
 
 
 def test_rates_that_differ_by_rounding_are_the_same():
-    record = experiment("made-up", "completion", METHODS, [])
+    record = experiment("synthetic", "completion", METHODS, [])
     rows = [
         row(record, "LRF", "rank", 1, rate=rate, seed=i) for i, rate in enumerate([0.3, 0.1 + 0.2])
     ]
     summary = summarize(rows)
     assert len(summary) == 1
-    assert pick(summary, rate=0.1 + 0.2) == pick(summary, rate=[0.3]) == summary
+    assert select(summary, rate=0.1 + 0.2) == select(summary, rate=[0.3]) == summary
 
 
 def test_the_last_point_of_each_curve():
-    record = experiment("made-up", "completion", METHODS, [])
+    record = experiment("synthetic", "completion", METHODS, [])
     rows = [
         row(record, name, "rank", at, at=float(at)) for name in ("LRF", "VMC") for at in (2, 9, 4)
     ]
-    assert [spread.median for spread in at_last(summarize(rows)).values()] == [9, 9]
+    assert [spread.median for spread in last_points(summarize(rows)).values()] == [9, 9]
     assert np.isfinite([group.at for group in summarize(rows)]).all()

@@ -13,11 +13,11 @@ import pytest
 
 from reproduction import config
 from reproduction.__main__ import EXPERIMENTS, main
-from reproduction.cells import Cell, Method, Outcome
+from reproduction.cells import Cell, CellResult, Method
 from reproduction.console import Console
 from reproduction.runner import Progress
 from reproduction.tests.conftest import ROOT
-from reproduction.tidy_table import read
+from reproduction.tidy_table import read_table
 
 PARTS = 4
 """The real experiments are run in so many processes: starting one takes seconds."""
@@ -43,14 +43,14 @@ settings = { n_components = 20, kernel = "rbf", bandwidth = "path", mix = false,
 [quick]
 seeds = 1
 
-[[picture]]
+[[figure]]
 kind = "lines"
 measure = "relative error"
 x = "rate"
 panels = "data"
 
 [[claim]]
-says = "Dictionaries are better than low rank."
+statement = "Dictionaries are better than low rank."
 kind = "lower"
 measure = "relative error"
 methods = ["KFMC"]
@@ -98,7 +98,7 @@ def edit(folder, old, new):
 def without_times(path):
     return [
         {key: value for key, value in row.items() if "seconds" not in key}
-        for row in read(path)
+        for row in read_table(path)
         if "seconds" not in row["measure"]
     ]
 
@@ -129,8 +129,8 @@ def test_without_a_terminal_progress_is_printed_now_and_then(capsys):
     show = Console().progress("small", interval=0)
     cell = Cell("completion", "mocap", "random", 0.1, 0, Method("a", "KFMC"))
 
-    show(Progress(cell, Outcome(cell.key, (), 1.0, 1.0), 3, 8, 130.0))
-    show(Progress(cell, Outcome(cell.key, (), 1.0, 1.0), 8, 8, 0.0))
+    show(Progress(cell, CellResult(cell.key, (), 1.0, 1.0), 3, 8, 130.0))
+    show(Progress(cell, CellResult(cell.key, (), 1.0, 1.0), 8, 8, 0.0))
 
     assert capsys.readouterr().err == (
         "small: 3 of 8 runs, about 2 min left\nsmall: 8 of 8 runs, less than a minute left\n"
@@ -141,7 +141,7 @@ def test_a_quick_run_writes_table_figures_and_page(quick):
     done, folder = quick
     assert done.returncode == 0, done.stderr
     result = json.loads(done.stdout)
-    rows = read(folder / "build" / "tables" / "small.parquet")
+    rows = read_table(folder / "build" / "tables" / "small.parquet")
     assert {row["method"] for row in rows} == {"LRF", "KFMC"}
     assert {row["rate"] for row in rows} == {0.2}
     assert all(row["cores"] and row["numpy"] and row["when"] for row in rows)
@@ -224,7 +224,7 @@ def test_fewer_seeds_can_be_run_and_failures_are_noted(experiments, folder, caps
     )
 
     assert code == 0
-    assert {row["seed"] for row in read(folder / "out" / "tables" / "small.parquet")} == {0}
+    assert {row["seed"] for row in read_table(folder / "out" / "tables" / "small.parquet")} == {0}
     assert "1 seed;" in (folder / "out" / "README.md").read_text()
     result = json.loads(capsys.readouterr().out)
     assert result["page"] == str(folder / "out" / "README.md")
@@ -244,7 +244,7 @@ def test_an_experiment_without_its_data_is_skipped(reproduction, experiments, fo
 @pytest.mark.parametrize("part", range(PARTS))
 def test_every_experiment_has_a_quick_version(reproduction, tmp_path, part):
     """It ends within two minutes, no method fails, and its figures are written."""
-    names = config.names(EXPERIMENTS)[part::PARTS]
+    names = config.list_names(EXPERIMENTS)[part::PARTS]
     options = ("--quick", "--json", "-o", tmp_path / "out", "--jobs", 1)
     done = reproduction(*names, *options, timeout=120 * len(names))
     assert done.returncode == 0, done.stderr
@@ -260,7 +260,7 @@ def test_every_experiment_has_a_quick_version(reproduction, tmp_path, part):
 
 
 def test_every_experiment_has_a_description():
-    names = config.names(EXPERIMENTS)
+    names = config.list_names(EXPERIMENTS)
     assert len(names) >= 13
     for name in names:
         assert (EXPERIMENTS / name / "README.md").stat().st_size > 200

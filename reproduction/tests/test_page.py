@@ -3,10 +3,18 @@ import re
 import pytest
 
 from reproduction.page import write_page
-from reproduction.tests.made_up import CASES, OFFLINE, RECOVERY, SHAPES, TIMES, completion, row
+from reproduction.tests.synthetic_results import (
+    CASES,
+    EXPERIMENTS,
+    OFFLINE,
+    RECOVERY,
+    TIMES,
+    completion,
+    row,
+)
 
 BEATS = {
-    "says": "KFMC beats low-rank methods",
+    "statement": "KFMC beats low-rank methods",
     "kind": "lower",
     "measure": "relative error",
     "methods": ["KFMC (RBF)"],
@@ -14,13 +22,13 @@ BEATS = {
     "paper": "Figure 2, by far",
 }
 SLOW = {
-    "says": "KFMC is a thousand times faster",
+    "statement": "KFMC is a thousand times faster",
     "kind": "ratio",
     "at_least": 1000,
     "measure": "fit seconds",
     "methods": ["KFMC (RBF)"],
     "than": ["LRF"],
-    "because": "Nobody ever\nsaid so",
+    "explanation": "It was never\nclaimed",
 }
 
 
@@ -58,17 +66,17 @@ def test_claims_come_first_with_verdicts_and_links(study, tmp_path):
     assert "written by `python -m reproduction`" in text
 
 
-def test_claims_about_hirank_stand_apart(study, tmp_path):
+def test_claims_about_hirank_are_separate(study, tmp_path):
     record, rows = study
     record.claims = [BEATS, SLOW | {"ours": True}]
     text = page([(record, rows)], tmp_path)
     theirs, ours = text.split("## hirank beside it")
     assert "1 claim: 1 yes" in theirs
-    assert BEATS["says"] in theirs
-    assert ours.index(SLOW["says"]) < ours.index("## synthetic-offline")
+    assert BEATS["statement"] in theirs
+    assert ours.index(SLOW["statement"]) < ours.index("## synthetic-offline")
 
 
-def test_a_section_says_how_it_was_run(study, tmp_path):
+def test_a_section_describes_its_runs(study, tmp_path):
     text = page([study], tmp_path)
     assert "KFMC (RBF) (beta 0.001 / 0.0001); hirank." in text
     # 3 methods x 7 rates x 5 seeds, each of 1.8 s.
@@ -77,7 +85,7 @@ def test_a_section_says_how_it_was_run(study, tmp_path):
     assert "`python -m reproduction synthetic-offline`" in text
 
 
-def test_only_figures_that_are_there_are_linked(study, tmp_path):
+def test_only_existing_figures_are_linked(study, tmp_path):
     text = page([study], tmp_path)
     assert re.findall(r"!\[(.*?)\]\((.*?)\)", text) == [
         ("Errors of three methods", "figures/synthetic-offline-1.png")
@@ -94,15 +102,15 @@ def test_medians_with_the_best_in_bold(study, tmp_path):
     assert text.count("**0.125**") == 14  # of errors and of times
 
 
-def test_disagreement_comes_with_its_reason(study, tmp_path):
+def test_disagreement_is_explained(study, tmp_path):
     text = page([study], tmp_path)
     (line,) = [line for line in text.splitlines() if line.startswith("- Does not hold")]
     assert line.startswith("- Does not hold: KFMC is a thousand times faster. The time of the fit")
-    assert line.endswith("Nobody ever said so.")
+    assert line.endswith("It was never claimed.")
     assert "- Holds: KFMC beats low-rank methods." in text
 
 
-def test_failures_absent_methods_and_missed_bands_are_told(study, tmp_path):
+def test_failures_absent_methods_and_missed_bands_are_listed(study, tmp_path):
     record, rows = study
     rows = [r for r in rows if r["method"] != "LRF"]
     rows += [row(record, "hirank", "", float("nan"), failure="MemoryError: a | b", seed=9)]
@@ -115,23 +123,23 @@ def test_failures_absent_methods_and_missed_bands_are_told(study, tmp_path):
 
 
 def test_experiments_without_rows_are_named_only(study, tmp_path):
-    record, _ = SHAPES["passes"]()
+    record, _ = EXPERIMENTS["passes"]()
     text = page([study, (record, [])], tmp_path)
-    assert "Not run yet, or its data was not found: `passes`." in text
+    assert "Not run yet, or without data: `passes`." in text
     assert "## passes" not in text
 
 
 def test_long_tables_are_folded_and_long_curves_thinned(tmp_path):
-    text = page([SHAPES["momentum"]()], tmp_path)
+    text = page([EXPERIMENTS["momentum"]()], tmp_path)
     table = [line for line in text.splitlines() if line.startswith("| ")]
     assert len(table) == 2 + 8
     assert table[0].startswith("| iteration |")
     assert "**" not in "".join(table)  # objectives of different kernels can't be compared
     assert "<details>" not in text
-    assert "<details>" in page([SHAPES["synthetic-ose"]()], tmp_path)
+    assert "<details>" in page([EXPERIMENTS["synthetic-ose"]()], tmp_path)
 
 
-def test_a_quick_run_says_so(study, tmp_path):
+def test_a_quick_run_is_marked(study, tmp_path):
     assert "quick run" not in page([study], tmp_path)
     study[0].quick = True
     text = page([study], tmp_path)
@@ -144,8 +152,8 @@ def test_a_setting_that_is_given_leaves_the_grid(study, tmp_path):
     assert "KFMC (RBF); hirank." in page([study], tmp_path)
 
 
-def test_curves_are_told_in_order_where_most_methods_are(tmp_path):
-    record, rows = SHAPES["momentum"]()
+def test_curves_are_in_order_at_points_of_most_methods(tmp_path):
+    record, rows = EXPERIMENTS["momentum"]()
     gone = [r for r in rows if "eta 0.9" not in r["method"] or r["at"] < 20]
     text = page([(record, gone[::-1])], tmp_path)
     steps = [int(step) for step in re.findall(r"^\| (\d+) \|", text, re.MULTILINE)]
@@ -153,9 +161,9 @@ def test_curves_are_told_in_order_where_most_methods_are(tmp_path):
     assert (len(steps), steps[0], steps[-1]) == (8, 1, 298)
 
 
-@pytest.mark.parametrize("name", SHAPES)
+@pytest.mark.parametrize("name", EXPERIMENTS)
 def test_every_experiment_has_a_section_and_tables_are_whole(name, tmp_path):
-    text = page([SHAPES[name]()], tmp_path)
+    text = page([EXPERIMENTS[name]()], tmp_path)
     assert f"## {name}\n" in text
     columns = None
     for line in text.splitlines():

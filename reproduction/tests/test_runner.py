@@ -3,9 +3,9 @@ import pytest
 from reproduction import config, machine
 from reproduction.cache import Cache
 from reproduction.cells import Cell, Method
-from reproduction.data import NoData
+from reproduction.data import DataNotFoundError
 from reproduction.runner import Costs, execute, run
-from reproduction.tidy_table import rows
+from reproduction.tidy_table import make_rows
 
 CONFIG = """
 title = "Small"
@@ -42,14 +42,14 @@ def experiment(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def done(experiment, tmp_path_factory):
-    """The files of a run with one process and of one with two, and what the first told."""
-    paths, told = [tmp_path_factory.mktemp("cells") / f"{jobs}.jsonl" for jobs in (1, 2)], []
-    run(experiment, Cache(paths[0]), jobs=1, tell=told.append)
+    """The files of a run with one process and of one with two, and the progress of the first."""
+    paths, progress = [tmp_path_factory.mktemp("cells") / f"{jobs}.jsonl" for jobs in (1, 2)], []
+    run(experiment, Cache(paths[0]), jobs=1, callback=progress.append)
     run(experiment, Cache(paths[1]), jobs=2)
-    return paths, told
+    return paths, progress
 
 
-def timeless(found):
+def without_times(found):
     """Rows without what differs from run to run."""
     return [
         {key: value for key, value in row.items() if "seconds" not in key}
@@ -59,27 +59,27 @@ def timeless(found):
 
 
 def test_the_number_of_processes_does_not_change_the_table(experiment, done):
-    one, other = (timeless(rows(experiment, Cache(path))) for path in done[0])
+    one, other = (without_times(make_rows(experiment, Cache(path))) for path in done[0])
     assert repr(one) == repr(other)  # NaN, of failures, equals nothing
     assert {row["method"] for row in one} == {"LRF", "mean", "none"}
 
 
-def test_it_tells_how_far_it_is(done):
-    told = done[1]
-    assert [(p.done, p.total) for p in told] == [(i + 1, 7) for i in range(7)]
-    assert all(p.seconds_left >= 0 for p in told)
+def test_progress_is_reported(done):
+    progress = done[1]
+    assert [(p.done, p.total) for p in progress] == [(i + 1, 7) for i in range(7)]
+    assert all(p.seconds_left >= 0 for p in progress)
 
 
-def test_what_is_there_is_not_run_again(experiment, done):
-    path, told = done[0][0], []
+def test_saved_results_are_not_run_again(experiment, done):
+    path, progress = done[0][0], []
     before = path.read_bytes()
-    run(experiment, Cache(path), jobs=2, tell=told.append)
-    assert not told
+    run(experiment, Cache(path), jobs=2, callback=progress.append)
+    assert not progress
     assert path.read_bytes() == before
 
 
 def test_a_failure_is_a_result(experiment, done):
-    failed = [row for row in rows(experiment, Cache(done[0][0])) if row["failure"]]
+    failed = [row for row in make_rows(experiment, Cache(done[0][0])) if row["failure"]]
     assert [row["method"] for row in failed] == ["none", "none"]
     assert all("rank" in row["failure"] for row in failed)
 
@@ -89,7 +89,7 @@ def test_without_real_data_nothing_is_run(tmp_path, monkeypatch):
     (tmp_path / "real").mkdir()
     text = CONFIG.replace("one curved surface", "1R2RC")
     (tmp_path / "real" / "config.toml").write_text(text)
-    with pytest.raises(NoData, match="1R2RC"):
+    with pytest.raises(DataNotFoundError, match="1R2RC"):
         run(config.load(tmp_path, "real"), Cache(tmp_path / "cells.jsonl"))
 
 
@@ -103,14 +103,14 @@ def test_the_same_cell_gives_the_same_numbers():
     assert len(one) >= 2
 
 
-def test_times_are_guessed_by_the_most_alike():
+def test_times_are_estimated_from_the_most_similar_cells():
     def cell(name, data):
         return Cell("completion", data, "random", 0.3, 0, Method(name, "LRF"))
 
     costs = Costs()
     assert costs.mean([cell("a", "x")]) == 0
-    costs.learn(cell("a", "x"), 10.0)
-    costs.learn(cell("b", "y"), 30.0)
+    costs.add(cell("a", "x"), 10.0)
+    costs.add(cell("b", "y"), 30.0)
     assert costs.mean([cell("a", "x")]) == 10
     assert costs.mean([cell("b", "x")]) == 30
     assert costs.mean([cell("c", "z")]) == 20
@@ -119,4 +119,4 @@ def test_times_are_guessed_by_the_most_alike():
 
 def test_all_code_that_numbers_depend_on_exists():
     assert all(part.exists() for part in machine.SOURCES)
-    assert machine.code() == machine.code()
+    assert machine.fingerprint() == machine.fingerprint()

@@ -13,8 +13,9 @@ from hirank.metrics import (
     standardized_rmse,
 )
 from reproduction.cells import Cell, Method
-from reproduction.data import SURFACES, NoData, structure, table
-from reproduction.methods import make
+from reproduction.data import SURFACES, DataNotFoundError, load_table, structure
+from reproduction.evaluate import MaskedTable, fit_cell, make_masked_table, measure_errors
+from reproduction.methods import make_estimator
 from reproduction.tasks import (
     clustering,
     completion,
@@ -23,7 +24,6 @@ from reproduction.tasks import (
     sampling,
     snapshots,
 )
-from reproduction.trial import Trial, errors, fitted, trial_of
 
 MEAN = Method("mean", "mean", "peer")
 NEWTON = Method(
@@ -59,14 +59,14 @@ def one(found, measure: str) -> float:
 
 
 @pytest.mark.parametrize("method", [MEAN, NEWTON], ids=lambda method: method.name)
-def test_completion_measures_what_the_metrics_say(method):
+def test_completion_measures_the_metrics(method):
     given = cell("completion", method)
-    trial = trial_of(given)
-    filled = fitted(given, trial.given).filled
-    np.testing.assert_array_equal(filled[trial.observed], trial.truth[trial.observed])
+    table = make_masked_table(given)
+    filled = fit_cell(given, table.X).filled
+    np.testing.assert_array_equal(filled[table.observed], table.truth[table.observed])
     found = list(completion.run(given))
-    assert one(found, "relative error") == relative_error(filled, trial.truth)
-    known = trial.truth, trial.observed
+    assert one(found, "relative error") == relative_error(filled, table.truth)
+    known = table.truth, table.observed
     assert one(found, "missing error") == missing_relative_error(filled, *known)
     # Up to rounding: columns are picked on the way, and sums taken in another order.
     wanted = standardized_rmse(filled, *known)
@@ -81,14 +81,14 @@ def test_same_cell_same_numbers_and_another_seed_others():
     assert first != numbers(completion.run(replace(given, seed=1)))
 
 
-def test_a_window_completes_rows_as_they_come():
+def test_a_window_imputes_rows_as_a_stream():
     online = Method("hirank online", "OnlineKFMC", "hirank", {"n_start": 40, "max_iter": 5})
     given = cell("completion", online)
-    trial = trial_of(given)
-    model = make(online, 0)
-    first = model.partial_fit_transform(trial.given[:50])
-    second = model.partial_fit_transform(trial.given[50:])
-    filled = fitted(given, trial.given).filled
+    table = make_masked_table(given)
+    model = make_estimator(online, 0)
+    first = model.partial_fit_transform(table.X[:50])
+    second = model.partial_fit_transform(table.X[50:])
+    filled = fit_cell(given, table.X).filled
     np.testing.assert_array_equal(filled, np.concatenate([first, second]))
 
 
@@ -99,37 +99,37 @@ def test_features_of_rounding_errors_do_not_count_as_standardized():
     observed = rng.random(truth.shape) < 0.7
     filled = np.where(observed, truth, 0.0)
     filled[:, 2] = 1.0
-    found = list(errors(filled, Trial(truth, observed, None)))
+    found = list(measure_errors(filled, MaskedTable(truth, observed, None)))
     assert one(found, "standardized error") < 1.5
     assert one(found, "relative error") > 0.5
 
 
-def test_a_fit_that_leaves_holes_is_an_error():
+def test_a_fit_that_leaves_missing_entries_is_an_error():
     given = np.array([[1.0, np.nan], [2.0, 3.0]])
-    trial = Trial(np.nan_to_num(given, nan=1.0), ~np.isnan(given), None)
+    table = MaskedTable(np.nan_to_num(given, nan=1.0), ~np.isnan(given), None)
     with pytest.raises(ValueError, match="NaN"):
-        list(errors(given, trial))
+        list(measure_errors(given, table))
 
 
-def test_clustering_takes_the_best_alpha_and_tells_the_default():
+def test_clustering_measures_the_best_and_the_default_alpha():
     options = {"data": {"n_samples": 15, "n_features": 8, "latent": 2, "degree": 1}}
     given = cell("clustering", options=options | {"alphas": [2.0, 50.0]})
-    trial = trial_of(given)
-    filled = fitted(given, trial.given).filled
+    table = make_masked_table(given)
+    filled = fit_cell(given, table.X).filled
     by_hand = {
         alpha: clustering_error(
-            trial.labels, SSC(3, alpha=alpha, random_state=0).fit_predict(filled)
+            table.labels, SSC(3, alpha=alpha, random_state=0).fit_predict(filled)
         )
         for alpha in (2.0, 50.0, 800.0)
     }
     found = list(clustering.run(given))
     assert one(found, "clustering error") == min(by_hand.values())
     assert one(found, "clustering error, default") == by_hand[800.0]
-    assert one(found, "relative error") == relative_error(filled, trial.truth)
+    assert one(found, "relative error") == relative_error(filled, table.truth)
 
 
-def test_clustering_needs_groups():
-    with pytest.raises(ValueError, match="no groups"):
+def test_clustering_requires_labels():
+    with pytest.raises(ValueError, match="requires a table with labels"):
         list(clustering.run(cell("clustering", data="twisted cubic", options={})))
 
 
@@ -148,18 +148,18 @@ def values(found, measure: str, at: float) -> np.ndarray:
 
 def test_snapshots_lead_from_zeros_to_the_fit():
     given = cubic(NEWTON)
-    trial = trial_of(given)
+    table = make_masked_table(given)
     found = list(snapshots.run(given))
     assert {m.at for m in found if m.measure == "x2"} == {0, 3, 9}
-    np.testing.assert_array_equal(values(found, "true x", 0).T, trial.truth)
-    np.testing.assert_array_equal(values(found, "observed x", 0).T, trial.observed)
-    assert trial.observed.sum(axis=1).tolist() == [2] * 12
+    np.testing.assert_array_equal(values(found, "true x", 0).T, table.truth)
+    np.testing.assert_array_equal(values(found, "observed x", 0).T, table.observed)
+    assert table.observed.sum(axis=1).tolist() == [2] * 12
     np.testing.assert_array_equal(
-        values(found, "x", 0).T, np.where(trial.observed, trial.truth, 0.0)
+        values(found, "x", 0).T, np.where(table.observed, table.truth, 0.0)
     )
     last = values(found, "x", 9).T
-    np.testing.assert_array_equal(last[trial.observed], trial.truth[trial.observed])
-    assert one(found, "relative error") == relative_error(last, trial.truth)
+    np.testing.assert_array_equal(last[table.observed], table.truth[table.observed])
+    assert one(found, "relative error") == relative_error(last, table.truth)
     assert not np.array_equal(last, values(found, "x", 3).T)
     along = {m.at: m.value for m in found if m.measure == "snapshot error"}
     assert along[0] == 1.0
@@ -190,7 +190,7 @@ def test_growth_measures_at_n():
     assert numbers(found) == numbers(growth.run(given))
 
 
-def test_new_samples_only_where_asked_for_and_possible():
+def test_new_samples_are_timed_only_if_required_and_possible():
     given = cell("growth", Method("lines", "interpolation", "peer"))
     measures = {m.measure for m in growth.run(replace(given, options={"n": 30, "new": 5}))}
     assert "seconds per new sample" not in measures
@@ -216,7 +216,7 @@ def test_rates_are_those_of_the_paper(data, kfmc, low):
     assert round(one(found, "observed, low rank in theory"), 2) == low
 
 
-def test_sampling_tells_whether_a_table_was_recovered():
+def test_sampling_measures_whether_a_table_was_recovered():
     given = cell("sampling", data="ten planes", options={"recovered": 2.0})
     found = list(sampling.run(given))
     assert one(found, "recovered") == 1
@@ -228,18 +228,18 @@ def test_sampling_tells_whether_a_table_was_recovered():
 @pytest.mark.parametrize("name", SURFACES)
 def test_structure_counts_all_rows(name):
     parts = structure(name, degree=2, shuffle=True)
-    assert table(name, 0).X.shape == (parts["n_samples"], parts["n_features"])
+    assert load_table(name, 0).X.shape == (parts["n_samples"], parts["n_features"])
     assert parts["degree"] == 2
     assert "shuffle" not in parts
 
 
-def test_real_data_that_is_not_there_says_how_to_get_it(monkeypatch, tmp_path):
+def test_absent_data_is_an_error(monkeypatch, tmp_path):
     monkeypatch.setenv("HIRANK_DATA", str(tmp_path))
-    with pytest.raises(NoData, match="1R2RC"):
+    with pytest.raises(DataNotFoundError, match="1R2RC"):
         list(clustering.run(cell("clustering", data="1R2RC", options={})))
 
 
-def test_a_stream_needs_no_more_memory_for_more_rows():
+def test_memory_of_a_stream_does_not_grow_with_its_rows():
     settings = {"mode": "paper", "n_components": 8, "n_start": 100, "max_iter": 5}
     given = cell("growth", Method("OL-KFMC (RBF)", "OnlineKFMC", "paper", settings))
     peaks = [
@@ -249,9 +249,11 @@ def test_a_stream_needs_no_more_memory_for_more_rows():
     assert peaks[1] < 1.5 * peaks[0]
 
 
-def test_peers_in_time_know_lines_and_last_values():
+def test_interpolation_and_last_value():
     nan = np.nan
     X = np.array([[nan, 1.0], [2.0, nan], [nan, nan], [6.0, 7.0]])
-    between, last = (make(Method("a", name, "peer"), 0) for name in ("interpolation", "last value"))
+    between, last = (
+        make_estimator(Method("a", name, "peer"), 0) for name in ("interpolation", "last value")
+    )
     np.testing.assert_allclose(between.fit_transform(X), [[2, 1], [2, 3], [4, 5], [6, 7]])
     np.testing.assert_array_equal(last.fit_transform(X), [[0, 1], [2, 1], [2, 1], [6, 7]])

@@ -1,4 +1,4 @@
-"""Tasks that go sample by sample, learn from a complete table, or follow an objective."""
+"""Tasks that run sample by sample, fit a complete table, or trace an objective."""
 
 from dataclasses import replace
 
@@ -9,17 +9,18 @@ from numpy.testing import assert_allclose, assert_array_equal
 from hirank import OnlineKFMC
 from hirank.metrics import missing_relative_error, relative_error
 from reproduction.cells import Cell, Method
-from reproduction.data import holes, table
+from reproduction.data import draw_observed, load_table
+from reproduction.evaluate import make_masked_table
+from reproduction.methods import ESTIMATORS
 from reproduction.published import Algorithm1, OutOfSampleKFMC, OutOfSampleLRF, algorithm_1
 from reproduction.runner import execute
 from reproduction.tasks import (
     convergence,
+    missing_patterns,
     new_samples,
     online_cost,
     passes,
-    pattern_picture,
 )
-from reproduction.trial import trial_of
 
 SMALL = {"n_samples": 40, "n_features": 8, "latent": 2}
 STREAM = {**SMALL, "shuffle": True}
@@ -42,26 +43,26 @@ def values(found, measure):
     return [m.value for m in found if m.measure == measure]
 
 
-def found_by(module, one):
-    """What a task finds; the same again, and nothing lost on the way through the runner."""
+def run_twice(module, one):
+    """Return the measurements of a task, which are the same through the runner."""
     found = list(module.run(one))
-    outcome = execute(one)
-    assert not outcome.failure
-    assert numbers(found) == numbers(outcome.measurements)
+    result = execute(one)
+    assert not result.failure
+    assert numbers(found) == numbers(result.measurements)
     return found
 
 
 @pytest.mark.parametrize("settings", [PAPER, POLY], ids=["rbf", "poly"])
 def test_passes_of_algorithm_2_are_those_of_the_estimator(settings):
     one = cell("passes", "OnlineKFMC", settings, passes=3, data=STREAM)
-    found = found_by(passes, one)
-    trial = trial_of(one)
+    found = run_twice(passes, one)
+    table = make_masked_table(one)
     for number in (1, 3):
         model = OnlineKFMC(**settings, n_passes=number, random_state=0)
-        filled = model.fit_transform(trial.given)
+        filled = model.fit_transform(table.X)
         at = {m.measure: m.value for m in found if m.at == number}
-        assert at["relative error"] == relative_error(filled, trial.truth)
-        assert at["missing error"] == missing_relative_error(filled, trial.truth, trial.observed)
+        assert at["relative error"] == relative_error(filled, table.truth)
+        assert at["missing error"] == missing_relative_error(filled, table.truth, table.observed)
     assert [m.at for m in found if m.measure == "relative error"] == [1, 2, 3]
     assert values(found, "fit seconds")[0] >= 0
 
@@ -75,13 +76,13 @@ def test_passes_of_algorithm_2_are_those_of_the_estimator(settings):
         ("OnlineKFMC", {"max_iter": 3, "n_components": 20}),
     ],
 )
-def test_streams_go_over_tables_shorter_than_they_would_wait_for(estimator, settings):
+def test_tables_can_be_shorter_than_the_warm_up(estimator, settings):
     one = cell("passes", estimator, settings, passes=2, data=STREAM)
-    found = found_by(passes, one)
+    found = run_twice(passes, one)
     errors = values(found, "missing error")
     assert len(errors) == 2
     assert max(errors) < 1
-    # What is told of the passes before does not change the last one.
+    # Whether earlier passes are measured does not change the last one.
     last = [*passes.run(cell("passes", estimator, settings, passes=2, data=STREAM, each=False))]
     assert numbers(last) == [m for m in numbers(found) if m.at == 2]
 
@@ -91,22 +92,22 @@ def test_a_method_may_have_passes_of_its_own():
     assert [m.at for m in passes.run(one) if m.measure == "relative error"] == [1, 2]
 
 
-def test_a_pass_that_cannot_begin_is_told():
-    outcome = execute(cell("passes", "OnlineLRF", {"rank": 99}, passes=1, data=STREAM))
-    assert "rank" in outcome.failure
-    assert not outcome.measurements
+def test_a_pass_that_cannot_start_is_a_failure():
+    result = execute(cell("passes", "OnlineLRF", {"rank": 99}, passes=1, data=STREAM))
+    assert "rank" in result.failure
+    assert not result.measurements
 
 
 @pytest.mark.parametrize("settings", [PAPER, POLY], ids=["rbf", "poly"])
 def test_cost_and_error_are_running_means_over_the_stream(settings):
     settings = {**settings, "self_score": "off"}
     one = cell("online_cost", "OnlineKFMC", settings, data=STREAM, every=1)
-    found = found_by(online_cost, one)
-    trial = trial_of(one)
+    found = run_twice(online_cost, one)
+    table = make_masked_table(one)
     model = OnlineKFMC(**settings, random_state=0)
-    filled, losses = online_cost.algorithm_2(model, trial.given)
+    filled, losses = online_cost.run_algorithm_2(model, table.X)
     count = np.arange(1, len(losses) + 1)
-    errors = np.linalg.norm(filled - trial.truth, axis=1) / np.linalg.norm(trial.truth, axis=1)
+    errors = np.linalg.norm(filled - table.truth, axis=1) / np.linalg.norm(table.truth, axis=1)
     assert_allclose(values(found, "empirical cost"), np.cumsum(losses) / count)
     assert_allclose(values(found, "empirical error"), np.cumsum(errors) / count)
     assert_array_equal([m.at for m in found if m.measure == "empirical cost"], count)
@@ -120,10 +121,10 @@ def test_cost_and_error_are_running_means_over_the_stream(settings):
 def test_the_loss_is_that_of_the_paper():
     """1/2 |phi(x) - phi(D) z|^2 + beta/2 |z|^2 + alpha/2n |phi(D)|^2, of the first sample."""
     one = cell("online_cost", "OnlineKFMC", {**POLY, "self_score": "off"}, data=STREAM)
-    X = trial_of(one).given
+    X = make_masked_table(one).X
     model = OnlineKFMC(**POLY, self_score="off", random_state=0)
-    filled, losses = online_cost.algorithm_2(model, X)
-    stream = passes.empty(model, X.shape[1]).begin(X, online_cost.plan_of(model))
+    filled, losses = online_cost.run_algorithm_2(model, X)
+    stream = passes.make_stream(model, X.shape[1]).begin(X, online_cost.plan_of(model))
     D, x = stream.model.D, filled[0]
     G, k = (D @ D.T + 1) ** 2, (D @ x + 1) ** 2
     z = np.linalg.solve(G + 1e-2 * np.eye(len(D)), k)
@@ -133,7 +134,7 @@ def test_the_loss_is_that_of_the_paper():
 
 def test_the_window_has_errors_on_arrival():
     settings = {"n_start": 60, "max_iter": 3}
-    found = found_by(online_cost, cell("online_cost", "OnlineKFMC", settings, data=STREAM))
+    found = run_twice(online_cost, cell("online_cost", "OnlineKFMC", settings, data=STREAM))
     assert not values(found, "empirical cost")
     errors = values(found, "empirical error")
     assert len(errors) == 120
@@ -141,8 +142,8 @@ def test_the_window_has_errors_on_arrival():
 
 
 def test_online_cost_is_for_one_estimator():
-    outcome = execute(cell("online_cost", "GROUSE", data=STREAM))
-    assert "OnlineKFMC" in outcome.failure
+    result = execute(cell("online_cost", "GROUSE", data=STREAM))
+    assert "OnlineKFMC" in result.failure
 
 
 @pytest.mark.parametrize(
@@ -155,18 +156,18 @@ def test_online_cost_is_for_one_estimator():
     ],
 )
 def test_new_samples(estimator, settings):
-    found = found_by(
+    found = run_twice(
         new_samples, cell("new_samples", estimator, settings, data=SMALL | {"n_samples": 80})
     )
     assert {m.measure for m in found} > {"relative error", "missing error", *TIMES}
     assert values(found, "relative error")[0] < values(found, "missing error")[0]
 
 
-def test_new_samples_are_not_learned_from():
+def test_new_samples_are_not_fitted():
     """Every second row is new, and each surface has as many of both."""
     seen = {}
 
-    class Watch(OutOfSampleLRF):
+    class Spy(OutOfSampleLRF):
         def fit(self, X):
             seen["known"] = X
             return super().fit(X)
@@ -177,26 +178,26 @@ def test_new_samples_are_not_learned_from():
 
     one = cell("new_samples", "OSE-LRF", {"ridge": 1e-5}, data=SMALL)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setitem(new_samples.make.__globals__["ESTIMATORS"], "OSE-LRF", Watch)
+        patch.setitem(ESTIMATORS, "OSE-LRF", Spy)
         list(new_samples.run(one))
-    X, labels = table(one.data, 0, **SMALL)
-    observed = holes(X[1::2], "random", 0.3, 0)
+    X, labels = load_table(one.data, 0, **SMALL)
+    observed = draw_observed(X[1::2], "random", 0.3, 0)
     assert_array_equal(seen["known"], X[::2])
     assert_array_equal(seen["new"], np.where(observed, X[1::2], np.nan))
     assert_array_equal(np.bincount(labels[::2]), np.bincount(labels[1::2]))
 
 
-def test_a_model_is_learned_once_for_all_rates():
+def test_a_model_is_fitted_once_for_all_rates():
     fits = []
 
-    class Watch(OutOfSampleLRF):
+    class Spy(OutOfSampleLRF):
         def fit(self, X):
             fits.append(X)
             return super().fit(X)
 
     settings = {"ridge": 1e-4}
     with pytest.MonkeyPatch.context() as patch:
-        patch.setitem(new_samples.make.__globals__["ESTIMATORS"], "OSE-LRF", Watch)
+        patch.setitem(ESTIMATORS, "OSE-LRF", Spy)
         one = cell("new_samples", "OSE-LRF", settings)
         few, many = ([*new_samples.run(replace(one, rate=rate))] for rate in (0.2, 0.4))
         [*new_samples.run(replace(one, seed=1))]
@@ -204,18 +205,18 @@ def test_a_model_is_learned_once_for_all_rates():
     assert values(few, "relative error")[0] < values(many, "relative error")[0]
 
 
-def test_low_rank_new_samples_are_exact_and_full_rank_ones_hopeless():
+def test_low_rank_new_samples_are_exact_and_full_rank_ones_shrink_to_zero():
     rng = np.random.default_rng(0)
     flat = rng.normal(size=(40, 2)) @ rng.normal(size=(2, 8))
-    given = np.where(holes(flat, "random", 0.3, 0), flat, np.nan)
+    given = np.where(draw_observed(flat, "random", 0.3, 0), flat, np.nan)
     assert_allclose(OutOfSampleLRF(1e-10).fit(flat).transform(given), flat, atol=1e-6)
     full = rng.normal(size=(40, 8))  # every direction is free: missing entries shrink to 0
-    given = np.where(holes(full, "random", 0.3, 0), full, np.nan)
+    given = np.where(draw_observed(full, "random", 0.3, 0), full, np.nan)
     filled = OutOfSampleLRF().fit(full).transform(given)
     assert_allclose(filled[np.isnan(given)], 0, atol=1e-6)
 
 
-def test_a_kernel_that_is_none_is_told():
+def test_an_unknown_kernel_is_an_error():
     with pytest.raises(ValueError, match="'rbf' or 'poly'"):
         OutOfSampleKFMC(3, kernel="cosine").fit(np.eye(4))
 
@@ -224,11 +225,11 @@ def test_a_kernel_that_is_none_is_told():
 def test_convergence_follows_algorithm_1(kernel):
     settings = {"n_components": 15, "kernel": kernel, "momentum": 0.3, "alpha": 0.1, "beta": 0.1}
     one = cell("convergence", "Algorithm 1", settings, iterations=40)
-    found = found_by(convergence, one)
+    found = run_twice(convergence, one)
     objectives = values(found, "objective")
     assert [m.at for m in found if m.measure == "objective"] == list(range(41))
-    trial, rng = trial_of(one), np.random.default_rng(0)
-    states = algorithm_1(trial.truth, trial.observed, Algorithm1(**settings), rng)
+    table, rng = make_masked_table(one), np.random.default_rng(0)
+    states = algorithm_1(table.truth, table.observed, Algorithm1(**settings), rng)
     first = [next(states).objective for _ in range(3)]
     assert objectives[:3] == pytest.approx(first, rel=1e-9)
     done = int(values(found, "iterations to converge")[0])
@@ -237,7 +238,7 @@ def test_convergence_follows_algorithm_1(kernel):
     assert values(found, "diverged") == [0]
 
 
-def test_convergence_tells_divergence():
+def test_divergence_is_detected():
     settings = {"n_components": 15, "kernel": "poly", "momentum": 1.5, "alpha": 0.1, "beta": 0.1}
     found = list(convergence.run(cell("convergence", "Algorithm 1", settings, iterations=60)))
     assert values(found, "diverged") == [1]
@@ -263,26 +264,26 @@ def test_both_solvers_start_from_the_same_objective_and_hirank_s_never_rises():
 @pytest.mark.parametrize("name", ["OSE-LRF", "OSE-KFMC"])
 def test_convergence_is_for_these_solvers(name):
     settings = {"n_components": 5} if name == "OSE-KFMC" else {}
-    outcome = execute(cell("convergence", name, settings, iterations=2))
-    assert "'Algorithm 1' and 'L-BFGS'" in outcome.failure
+    result = execute(cell("convergence", name, settings, iterations=2))
+    assert "'Algorithm 1' or 'L-BFGS'" in result.failure
 
 
 def test_long_curves_are_thinned():
     for count in (1, 150, 151, 500, 5000):
-        kept = convergence.thinned(count)
+        kept = convergence.thin(count)
         assert len(kept) <= 150
         assert (kept[0], kept[-1]) == (0, count - 1)
         assert (np.diff(kept) > 0).all()
 
 
 @pytest.mark.parametrize("pattern", ["random", "gaps"])
-def test_pattern_picture_tells_all_holes(pattern):
-    one = Cell("pattern_picture", "shape of mocap", pattern, 0.3, 0, Method("holes", "mean"))
-    found = found_by(pattern_picture, one)
+def test_missing_patterns_yields_all_gaps(pattern):
+    one = Cell("missing_patterns", "shape of mocap", pattern, 0.3, 0, Method("holes", "mean"))
+    found = run_twice(missing_patterns, one)
     missing = np.zeros((3392, 62), bool)
     for m in found:
         assert not missing[max(int(m.at) - 1, 0) : int(m.at + m.value) + 1, m.item].any()
         missing[int(m.at) : int(m.at + m.value), m.item] = True
-    assert_array_equal(~missing, holes(np.zeros(missing.shape), pattern, 0.3, 0))
+    assert_array_equal(~missing, draw_observed(np.zeros(missing.shape), pattern, 0.3, 0))
     if pattern == "gaps":
         assert {m.value for m in found} == {20, 21}  # 68 * 0.3

@@ -1,4 +1,4 @@
-"""Growth: time and memory against the number of samples, with slopes to compare with."""
+"""Growth: time and memory against the number of samples, with slopes for comparison."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from reproduction.pictures import style
-from reproduction.pictures.bars import UNITS
-from reproduction.pictures.lines import curves_of, draw_line, found_in
-from reproduction.summary import Row, failures, late_exponent, pick
+from reproduction.config import Experiment
+from reproduction.figures import style
+from reproduction.figures.bars import UNITS
+from reproduction.figures.lines import draw_line, select_shown, split_curves
+from reproduction.summary import Row, count_failures, late_exponent, select
 
 SHORT = {
     "fit seconds": "time",
@@ -21,27 +22,27 @@ SHORT = {
 """Measures in the heading of the legend."""
 
 
-def growth(experiment: Any, rows: Sequence[Row], picture: Mapping[str, Any]) -> Any:
-    """Measures against `at`, the number of samples, on log-log scales, a panel for each.
+def growth(experiment: Experiment, rows: Sequence[Row], spec: Mapping[str, Any]) -> Any:
+    """Draw measures against `at`, the number of samples, on log-log scales, a panel for each.
 
-    The legend tells the exponents, fitted to the larger half of the sizes.
+    The legend shows the exponents, fitted to the larger half of the sizes.
     """
-    measures = picture.get("measure", ["fit seconds", "peak MB"])
+    measures = spec.get("measure", ["fit seconds", "peak MB"])
     measures = [measures] if isinstance(measures, str) else list(measures)
-    found = found_in(rows, {**picture, "measure": measures}, last=False)
-    shown = [name for name in measures if pick(found, measure=name)]
+    found = select_shown(rows, {**spec, "measure": measures}, last=False)
+    shown = [name for name in measures if select(found, measure=name)]
     if not shown:
         return None
-    looks = style.looks(experiment, rows)
-    drawn = style.figure(4.4)
-    wanted = picture.get("methods") or list(looks)
+    looks = style.make_looks(experiment, rows)
+    figure = style.make_figure(4.4)
+    wanted = spec.get("methods") or list(looks)
     handles: dict[str, Any] = {}
     powers: dict[str, list[str]] = {name: [] for name in wanted}
-    axes = drawn.subplots(1, len(shown), squeeze=False)[0]
+    axes = figure.subplots(1, len(shown), squeeze=False)[0]
     for ax, measure in zip(axes, shown, strict=True):
         curves = {
             name: [(at, spread) for at, spread in curve if spread.median > 0]
-            for name, curve in curves_of(pick(found, measure=measure), "at").items()
+            for name, curve in split_curves(select(found, measure=measure), "at").items()
         }
         for name in wanted:
             curve = curves.get(name, [])
@@ -56,12 +57,14 @@ def growth(experiment: Any, rows: Sequence[Row], picture: Mapping[str, Any]) -> 
         f"{name}   {' | '.join(powers[name])}": handles[name] for name in wanted if name in handles
     }
     heading = " | ".join(SHORT.get(each, each) for each in shown)
-    style.legend(
-        drawn, labels, title=f"exponent of {heading}", title_fontsize=9.5, alignment="left"
+    style.add_legend(
+        figure, labels, title=f"exponent of {heading}", title_fontsize=9.5, alignment="left"
     )
     absent = [name for name in wanted if name not in handles]
-    style.tell(drawn, absent, [each for each in failures(rows) if each.method in wanted])
-    return drawn
+    style.add_footnote(
+        figure, absent, [each for each in count_failures(rows) if each.method in wanted]
+    )
+    return figure
 
 
 def _power(curve: Sequence[tuple[float, Any]]) -> str:
@@ -72,7 +75,7 @@ def _power(curve: Sequence[tuple[float, Any]]) -> str:
 
 
 def _slopes(ax: Any, points: Sequence[tuple[float, Any]]) -> None:
-    """Dotted lines of n, n^2 and n^3 from the left end, in the middle of the heights there."""
+    """Draw dotted lines of n, n^2 and n^3 from the left end, at the mean height there."""
     x = np.asarray([at for at, _ in points])
     y = np.asarray([spread.median for _, spread in points])
     low, high = x.min(), x.max()

@@ -1,6 +1,6 @@
-"""Where entries are missing: the holes of a pattern, feature by feature.
+"""Where entries are missing: the gaps of a pattern in each feature.
 
-Nothing but the shape of the table matters, and the method does not either.
+Nothing is imputed; only the shape of the table matters.
 """
 
 from __future__ import annotations
@@ -10,14 +10,14 @@ from collections.abc import Iterator
 import numpy as np
 
 from reproduction.cells import Cell, Measurement
-from reproduction.data import holes, table
+from reproduction.data import draw_observed, load_table
 
 
 def run(cell: Cell) -> Iterator[Measurement]:
-    """Measures "hole", the length of a run of missing entries; at = its start, item = feature."""
-    observed = holes(table(cell.data, cell.seed).X, cell.pattern, cell.rate, cell.seed)
+    """Yield "gap", the length of each run of missing entries; at = first sample, item = feature."""
+    observed = draw_observed(load_table(cell.data, cell.seed).X, cell.pattern, cell.rate, cell.seed)
     for feature, known in enumerate(observed.T):
         edges = np.diff(np.concatenate([[False], ~known, [False]]).astype(int))
         starts, ends = np.flatnonzero(edges == 1), np.flatnonzero(edges == -1)
         for start, end in zip(starts.tolist(), ends.tolist(), strict=True):
-            yield Measurement("hole", end - start, start, feature)
+            yield Measurement("gap", end - start, start, feature)

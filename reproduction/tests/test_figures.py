@@ -8,39 +8,47 @@ pytest.importorskip("matplotlib", reason='needs matplotlib: pip install "hirank[
 
 import matplotlib as mpl
 
-from reproduction.pictures import KINDS, draw, style
-from reproduction.tests.made_up import CASES, OFFLINE, RECOVERY, SHAPES, TIMES, completion, row
+from reproduction.figures import KINDS, draw, style
+from reproduction.tests.synthetic_results import (
+    CASES,
+    EXPERIMENTS,
+    OFFLINE,
+    RECOVERY,
+    TIMES,
+    completion,
+    row,
+)
 
 
-def small(pictures=(RECOVERY,), **more):
+def small(figures=(RECOVERY,), **more):
     """Two panels, three methods."""
     methods = [OFFLINE[0], OFFLINE[5], OFFLINE[6]]
-    return completion("small", methods, list(pictures), **{"data": CASES[:2], "seeds": 2} | more)
+    return completion("small", methods, list(figures), **{"data": CASES[:2], "seeds": 2} | more)
 
 
-def drawn(experiment, rows, place=0):
-    """The figure itself, not written."""
-    picture = experiment.pictures[place]
-    with style.styled():
-        return KINDS[picture["kind"]](experiment, rows, picture)
+def draw_one(experiment, rows, place=0):
+    """Return the figure without writing it."""
+    spec = experiment.figures[place]
+    with style.use_style():
+        return KINDS[spec["kind"]](experiment, rows, spec)
 
 
-def told(figure):
-    """All text of a figure that is not on an axis."""
-    texts = [figure.get_supxlabel()] if hasattr(figure, "get_supxlabel") else []
+def texts(figure):
+    """Return all text of a figure that is not on an axis."""
+    footnote = [figure.get_supxlabel()] if hasattr(figure, "get_supxlabel") else []
     legend = [text.get_text() for each in figure.legends for text in each.get_texts()]
-    return " ".join([*texts, *legend])
+    return " ".join([*footnote, *legend])
 
 
-@pytest.fixture(scope="module", params=SHAPES)
+@pytest.fixture(scope="module", params=EXPERIMENTS)
 def shape(request):
-    return SHAPES[request.param]()
+    return EXPERIMENTS[request.param]()
 
 
-def test_each_experiment_has_its_pictures(shape):
+def test_each_experiment_has_its_figures(shape):
     experiment, rows = shape
-    for place in range(len(experiment.pictures)):
-        figure = drawn(experiment, rows, place)
+    for place in range(len(experiment.figures)):
+        figure = draw_one(experiment, rows, place)
         panels = [ax for ax in figure.axes if ax.get_visible()]
         assert panels
         assert all(ax.has_data() for ax in panels)
@@ -48,9 +56,9 @@ def test_each_experiment_has_its_pictures(shape):
 
 @pytest.mark.parametrize("name", ["passes", "twisted-cubic", "missing-patterns"])
 def test_the_same_rows_give_the_same_bytes(name, tmp_path):
-    experiment, rows = SHAPES[name]()
+    experiment, rows = EXPERIMENTS[name]()
     rows = [each for each in rows if each["method"] in ("KFMC", "hirank, window", "none")]
-    experiment.pictures = experiment.pictures[:1]
+    experiment.figures = experiment.figures[:1]
     once = draw(experiment, rows, tmp_path / "once")
     # Settings of the user change nothing.
     with mpl.rc_context({"font.size": 20, "lines.linewidth": 9, "svg.hashsalt": "other"}):
@@ -66,15 +74,15 @@ def test_settings_of_matplotlib_and_pyplot_are_left_alone(tmp_path):
     import matplotlib.pyplot as plt
 
     before, settings = plt.get_fignums(), dict(mpl.rcParams)
-    draw(*SHAPES["passes"](), tmp_path)
+    draw(*EXPERIMENTS["passes"](), tmp_path)
     assert plt.get_fignums() == before
     assert dict(mpl.rcParams) == settings
 
 
-def test_medians_are_what_is_drawn():
+def test_medians_are_what_is_draw_one():
     experiment, rows = small()
-    figure = drawn(experiment, rows)
-    mine = [
+    figure = draw_one(experiment, rows)
+    values = [
         r["value"]
         for r in rows
         if (r["method"], r["data"], r["measure"], r["rate"])
@@ -82,139 +90,139 @@ def test_medians_are_what_is_drawn():
     ]
     line = max(figure.axes[0].lines, key=lambda each: each.get_linewidth())
     at = list(line.get_xdata()).index(30.0)
-    assert line.get_ydata()[at] == pytest.approx(np.median(mine))
+    assert line.get_ydata()[at] == pytest.approx(np.median(values))
     assert line.get_color() == "#111111"
 
 
-def test_panels_are_for_all_that_differs():
+def test_each_combination_of_fields_has_a_panel():
     experiment, rows = small(patterns=["random", "gaps"])
-    titles = [ax.get_title() for ax in drawn(experiment, rows).axes]
+    titles = [ax.get_title() for ax in draw_one(experiment, rows).axes]
     assert len(titles) == len(set(titles)) == 4
     assert any("gaps" in title and CASES[1] in title for title in titles)
 
 
 def test_errors_over_decades_are_drawn_logarithmically_others_from_zero():
     experiment, rows = small()
-    assert drawn(experiment, rows).axes[0].get_yscale() == "log"
+    assert draw_one(experiment, rows).axes[0].get_yscale() == "log"
     close = [r | {"value": 0.2 + r["value"] / 10} for r in rows]
-    ax = drawn(experiment, close).axes[0]
+    ax = draw_one(experiment, close).axes[0]
     assert (ax.get_yscale(), ax.get_ylim()[0]) == ("linear", 0)
     later = [r | {"value": 3 * r["value"]} if r["data"] == CASES[1] else r for r in close]
     highest = max(r["value"] for r in later if r["measure"] == "relative error")
-    assert drawn(experiment, later).axes[0].get_ylim()[1] >= 0.9 * highest  # for both panels
+    assert draw_one(experiment, later).axes[0].get_ylim()[1] >= 0.9 * highest  # for both panels
 
 
 def test_an_error_of_zero_does_not_break_the_scale():
     experiment, rows = small()
     rows = [r | {"value": 0.0} if r["rate"] == 0.1 else r for r in rows]
-    assert drawn(experiment, rows).axes[0].get_yscale() == "linear"
+    assert draw_one(experiment, rows).axes[0].get_yscale() == "linear"
 
 
-def test_missing_methods_and_failures_are_told():
+def test_absent_methods_and_failures_are_noted():
     experiment, rows = small([RECOVERY, TIMES])
     rows = [r for r in rows if r["method"] != "LRF"]
     rows[0] = rows[0] | {"failure": "Traceback\nMemoryError", "value": float("nan")}
     for place in range(2):
-        figure = drawn(experiment, rows, place)
-        assert "LRF" in told(figure)
-        assert re.search(r"KFMC \(RBF\) 1 of \d+", told(figure))
+        figure = draw_one(experiment, rows, place)
+        assert "LRF" in texts(figure)
+        assert re.search(r"KFMC \(RBF\) 1 of \d+", texts(figure))
 
 
-def test_a_method_that_always_fails_is_told():
+def test_a_method_that_always_fails_is_noted():
     experiment, rows = small()
     rows = [
-        r | {"failure": "ValueError: no", "measure": "", "value": float("nan"), "chosen": False}
+        r | {"failure": "ValueError: no", "measure": "", "value": float("nan"), "selected": False}
         if r["method"] == "LRF"
         else r
         for r in rows
     ]
-    assert "No numbers of LRF" in told(drawn(experiment, rows))
+    assert "No numbers of LRF" in texts(draw_one(experiment, rows))
 
 
-@pytest.mark.parametrize("name", SHAPES)
-def test_nothing_to_draw_is_no_picture(name, tmp_path):
-    experiment, _ = SHAPES[name]()
+@pytest.mark.parametrize("name", EXPERIMENTS)
+def test_without_numbers_no_figure_is_written(name, tmp_path):
+    experiment, _ = EXPERIMENTS[name]()
     assert draw(experiment, [], tmp_path) == []
     failed = [row(experiment, "LRF", "", float("nan"), failure="MemoryError")]
     assert draw(experiment, failed, tmp_path) == []
 
 
-def test_an_unknown_kind_is_named(tmp_path):
+def test_an_unknown_kind_is_an_error(tmp_path):
     experiment, rows = small([{"kind": "pie"}])
-    with pytest.raises(ValueError, match="'pie'; there are: lines"):
+    with pytest.raises(ValueError, match=r"must be one of lines, .*; got 'pie'"):
         draw(experiment, rows, tmp_path)
 
 
-def test_two_curves_never_become_one():
-    experiment, rows = SHAPES["complexity"]()
+def test_curves_are_never_merged():
+    experiment, rows = EXPERIMENTS["complexity"]()
     both = rows + [r | {"data": "another"} for r in rows]
-    with pytest.raises(ValueError, match="name the data"):
-        drawn(experiment, both)
-    experiment.pictures[0]["data"] = "another"
-    assert drawn(experiment, both).axes
+    with pytest.raises(ValueError, match="Set data, patterns or rates"):
+        draw_one(experiment, both)
+    experiment.figures[0]["data"] = "another"
+    assert draw_one(experiment, both).axes
 
 
 def test_exponents_are_in_the_legend_of_growth():
-    legend = told(drawn(*SHAPES["complexity"]()))
+    legend = texts(draw_one(*EXPERIMENTS["complexity"]()))
     assert "NLMC   3.0 | 1.8" in legend
 
 
-def test_a_run_that_diverges_leaves_the_picture():
-    experiment, rows = SHAPES["momentum"]()
-    top = drawn(experiment, rows).axes[0].get_ylim()[1]
+def test_a_run_that_diverges_does_not_set_the_scale():
+    experiment, rows = EXPERIMENTS["momentum"]()
+    top = draw_one(experiment, rows).axes[0].get_ylim()[1]
     rows = [
         r | {"value": 1e100 if r["at"] > 200 and r["method"] == "poly, eta 0.9" else r["value"]}
         for r in rows
     ]
-    figure = drawn(experiment, rows)
+    figure = draw_one(experiment, rows)
     assert figure.axes[0].get_ylim()[1] < 4 * top
     assert any("diverge" in text.get_text() for text in figure.axes[0].texts)
     assert not figure.axes[1].texts
     assert figure.axes[1].get_ylim()[1] < 2 * top
 
 
-def test_theory_is_marked_where_it_is_or_told_beyond():
-    figure = drawn(*SHAPES["sampling-rate"]())
+def test_theory_is_marked_by_a_line_or_beyond_the_panel_by_text():
+    figure = draw_one(*EXPERIMENTS["sampling-rate"]())
     first, second = figure.axes
     places = [line.get_xdata()[0] for line in first.lines if len(line.get_xdata()) == 2]
     assert places == pytest.approx([56, 91])
     assert any("145 %" in text.get_text() for text in second.texts)
 
 
-def test_numbers_of_the_paper_stand_beside_ours():
-    experiment, rows = SHAPES["mocap-time"]()
-    figure = drawn(experiment, rows)
+def test_numbers_of_the_paper_are_shown_beside_ours():
+    experiment, rows = EXPERIMENTS["mocap-time"]()
+    figure = draw_one(experiment, rows)
     assert any("(paper 610)" in text.get_text() for text in figure.axes[0].texts)
     faster = [r | {"value": r["value"] / 100} for r in rows]  # then there is room between the two
-    words = [text.get_text() for text in drawn(experiment, faster).axes[0].texts]
+    words = [text.get_text() for text in draw_one(experiment, faster).axes[0].texts]
     assert "610" in words
     assert not any("paper 610" in word for word in words)
 
 
 def test_long_titles_are_wrapped_where_panels_are_narrow():
     title = "three quadratic surfaces, 1200 samples"
-    assert style.wrapped(title, 3) == "three quadratic surfaces,\n1200 samples"
-    assert style.wrapped(title, 2) == title
+    assert style.wrap_title(title, 3) == "three quadratic surfaces,\n1200 samples"
+    assert style.wrap_title(title, 2) == title
 
 
-def test_of_one_method_the_panels_are_bars():
+def test_with_one_method_the_panels_become_bars():
     experiment, rows = small([TIMES | {"methods": ["hirank"]}])
-    (ax,) = drawn(experiment, rows).axes
+    (ax,) = draw_one(experiment, rows).axes
     assert [label.get_text() for label in ax.get_yticklabels()] == CASES[:2]
     assert ax.get_title() == "hirank"
 
 
 def test_log_axes_have_plain_numbers(tmp_path):
     experiment, rows = small()
-    figure = drawn(experiment, rows)
+    figure = draw_one(experiment, rows)
     figure.savefig(tmp_path / "a.svg")
     labels = [label.get_text() for label in figure.axes[0].get_yticklabels()]
     assert {"0.001", "0.01", "0.1"} <= set(labels)
 
 
 def test_hirank_is_dark_and_thick_and_families_share_hues():
-    experiment, rows = SHAPES["mocap"]()
-    looks = style.looks(experiment, rows)
+    experiment, rows = EXPERIMENTS["mocap"]()
+    looks = style.make_looks(experiment, rows)
     own = [look for look in looks.values() if look.own]
     others = [look for look in looks.values() if not look.own]
     assert min(look.width for look in own) > max(look.width for look in others)
@@ -222,20 +230,20 @@ def test_hirank_is_dark_and_thick_and_families_share_hues():
     assert len({(look.color, look.marker, str(look.dash)) for look in looks.values()}) == len(looks)
     assert looks["GROUSE"].color in style.FAMILIES["low rank"]
     # Without (Poly) beside it, RBF is still the dark one.
-    (alone,) = style.looks(SimpleNamespace(methods=experiment.methods[5:6]), []).values()
+    (alone,) = style.make_looks(SimpleNamespace(methods=experiment.methods[5:6]), []).values()
     assert alone.color == looks["KFMC (RBF)"].color
 
 
-def test_holes_are_black():
-    experiment, rows = SHAPES["missing-patterns"]()
-    one = [row(experiment, "none", "hole", 3, at=2.0, item=1), rows[-1] | {"pattern": "gaps"}]
-    image = drawn(experiment, one).axes[0].images[0].get_array()
+def test_missing_entries_are_black():
+    experiment, rows = EXPERIMENTS["missing-patterns"]()
+    one = [row(experiment, "none", "gap", 3, at=2.0, item=1), rows[-1] | {"pattern": "gaps"}]
+    image = draw_one(experiment, one).axes[0].images[0].get_array()
     assert image.tolist() == [[0, 0, 0, 0, 0], [0, 0, 1, 1, 1]]
 
 
 def test_points_outside_of_the_cube_are_counted():
-    experiment, rows = SHAPES["twisted-cubic"]()
-    titles = " ".join(ax.get_title() for ax in drawn(experiment, rows).axes)
+    experiment, rows = EXPERIMENTS["twisted-cubic"]()
+    titles = " ".join(ax.get_title() for ax in draw_one(experiment, rows).axes)
     far = sum(
         any(abs(v) > 1.25 for v in values)
         for values in zip(

@@ -1,4 +1,4 @@
-"""Curves: a measure against the missing share, against iterations, passes or samples seen."""
+"""Curves: a measure against the missing rate, iterations, passes or samples seen."""
 
 from __future__ import annotations
 
@@ -7,8 +7,17 @@ from typing import Any
 
 import numpy as np
 
-from reproduction.pictures import style
-from reproduction.summary import Row, Spread, Summary, at_last, failures, pick, summarize
+from reproduction.config import Experiment
+from reproduction.figures import style
+from reproduction.summary import (
+    Row,
+    Spread,
+    Summary,
+    count_failures,
+    last_points,
+    select,
+    summarize,
+)
 
 ALONG = {
     "passes": "passes",
@@ -17,74 +26,73 @@ ALONG = {
     "growth": "samples",
     "snapshots": "iteration",
 }
-"""What `at` is, by task."""
+"""The meaning of `at`, by task."""
 
 Curve = list[tuple[float, Spread]]
 
 
-def lines(experiment: Any, rows: Sequence[Row], picture: Mapping[str, Any]) -> Any:
-    """A measure (or several) against `x`, which is "rate" or "at".
+def lines(experiment: Experiment, rows: Sequence[Row], spec: Mapping[str, Any]) -> Any:
+    """Draw a measure (or several) against `x`, which is "rate" or "at".
 
     There is a panel for each of `panels` ("data" by default, or "pattern", "rate", "measure"), and
-    for whatever else differs.
+    for each combination of other fields that differ.
     """
-    x = picture.get("x", "rate")
-    found = found_in(rows, picture, last=x == "rate")
+    x = spec.get("x", "rate")
+    found = select_shown(rows, spec, last=x == "rate")
     if not found:
         return None
-    looks = style.looks(experiment, rows)
-    panels = _panels(found, picture.get("panels", "data"), x)
+    looks = style.make_looks(experiment, rows)
+    panels = _panels(found, spec.get("panels", "data"), x)
     measures = list(dict.fromkeys(group.measure for group in found))
-    drawn, axes, left = _axes(len(panels), 3.1, sharey=len(measures) == 1)
+    figure, axes, left = _make_axes(len(panels), 3.1, sharey=len(measures) == 1)
     handles: dict[str, Any] = {}
     for ax, (title, part) in zip(axes, panels.items(), strict=True):
-        for name, curve in curves_of(part, x).items():
+        for name, curve in split_curves(part, x).items():
             scaled = [(100 * place, spread) for place, spread in curve] if x == "rate" else curve
             handles[name] = draw_line(ax, scaled, looks[name])
-        ax.set_title(style.wrapped(title, len(panels)))
-        ax.set_xlabel(_along(experiment, picture, x))
+        ax.set_title(style.wrap_title(title, len(panels)))
+        ax.set_xlabel(_along(experiment, spec, x))
         ax.xaxis.get_major_locator().set_params(integer=True)  # passes, samples, percent
         if len(measures) > 1 or ax in left:
             ax.set_ylabel(next(iter(part)).measure)
-        _scale(ax, part if len(measures) > 1 else found, picture)
-    _finish(drawn, rows, picture, handles, looks)
-    return drawn
+        _scale(ax, part if len(measures) > 1 else found, spec)
+    _finish(figure, rows, spec, handles, looks)
+    return figure
 
 
-def threshold(experiment: Any, rows: Sequence[Row], picture: Mapping[str, Any]) -> Any:
-    """A measure against the observed share, with rates from theory as vertical lines.
+def threshold(experiment: Experiment, rows: Sequence[Row], spec: Mapping[str, Any]) -> Any:
+    """Draw a measure against the observed share, with rates of the theory as vertical lines.
 
-    `marks` maps a label to a number, or to the measure in the rows that holds it (which may then
-    differ by data).
+    `marks` maps a label to a number, or to a measure in the rows, which may differ by data.
     """
-    found = found_in(rows, picture, last=True)
+    found = select_shown(rows, spec, last=True)
     if not found:
         return None
-    looks = style.looks(experiment, rows)
+    looks = style.make_looks(experiment, rows)
     panels = _panels(found, "data", "rate")
-    drawn, axes, left = _axes(len(panels), 3.3, sharey=True)
+    figure, axes, left = _make_axes(len(panels), 3.3, sharey=True)
     handles: dict[str, Any] = {}
-    everything = at_last(summarize(rows))
+    everything = last_points(summarize(rows))
     for ax, (title, part) in zip(axes, panels.items(), strict=True):
-        for name, curve in curves_of(part, "rate").items():
+        for name, curve in split_curves(part, "rate").items():
             observed = [(100 * (1 - rate), spread) for rate, spread in curve]
             handles[name] = draw_line(ax, observed, looks[name])
-        _scale(ax, found, picture)
-        theory = pick(everything, data=next(iter(part)).data)
-        _marks(ax, theory, picture.get("marks", {}), handles)
-        ax.set_title(style.wrapped(title, len(panels)))
+        _scale(ax, found, spec)
+        theory = select(everything, data=next(iter(part)).data)
+        _marks(ax, theory, spec.get("marks", {}), handles)
+        ax.set_title(style.wrap_title(title, len(panels)))
         ax.set_xlabel("observed entries (%)")
         if ax in left:
             ax.set_ylabel(next(iter(part)).measure)
-    _finish(drawn, rows, picture, handles, looks)
-    return drawn
+    _finish(figure, rows, spec, handles, looks)
+    return figure
 
 
 def _marks(ax: Any, found: Summary, marks: Mapping[str, Any], handles: dict[str, Any]) -> None:
-    """Vertical lines where theory says that recovery starts; beyond 100 % words say so."""
+    """Draw vertical lines where recovery starts in theory; beyond 100 %, as text."""
     for place, (label, value) in enumerate(marks.items()):
         if isinstance(value, str):
-            values = [spread.median for spread in pick(found, measure=value).values()]
+            values = [spread.median for spread in select(found, measure=value).values()]
             if not values:
                 continue
             value = float(np.median(values))
@@ -105,11 +113,11 @@ def _marks(ax: Any, found: Summary, marks: Mapping[str, Any], handles: dict[str,
         handles.setdefault(label, line)
 
 
-def found_in(rows: Sequence[Row], picture: Mapping[str, Any], *, last: bool) -> Summary:
-    """What a picture is about; of curves the last point only, if `last`."""
+def select_shown(rows: Sequence[Row], spec: Mapping[str, Any], *, last: bool) -> Summary:
+    """Select what a figure shows; with `last`, the last point of each curve only."""
     wanted = {
-        name: picture.get(plural)
-        for name, plural in (
+        name: spec.get(key)
+        for name, key in (
             ("measure", "measure"),
             ("method", "methods"),
             ("data", "data"),
@@ -118,12 +126,12 @@ def found_in(rows: Sequence[Row], picture: Mapping[str, Any], *, last: bool) -> 
         )
     }
     wanted["measure"] = wanted["measure"] or "relative error"
-    found = pick(summarize(rows), **wanted)
-    return at_last(found) if last else found
+    found = select(summarize(rows), **wanted)
+    return last_points(found) if last else found
 
 
 def _panels(found: Summary, first: str, x: str) -> dict[str, Summary]:
-    """A panel for each of `first`, and for whatever else differs; by title."""
+    """Return the panels by title: one for each of `first`, and of other fields that differ."""
     others = ["measure", "data", "pattern", *(["rate"] if x == "at" else [])]
     differ = [name for name in others if len({getattr(group, name) for group in found}) > 1]
     names = [first, *(name for name in differ if name != first)]
@@ -134,32 +142,32 @@ def _panels(found: Summary, first: str, x: str) -> dict[str, Summary]:
     return panels
 
 
-def _axes(many: int, height: float, *, sharey: bool) -> tuple[Any, list[Any], list[Any]]:
-    """A figure, its panels, and those at the left."""
-    shape = style.grid_of(many)
-    drawn = style.figure(height * shape[0] + 0.5)
-    axes = drawn.subplots(*shape, squeeze=False, sharey=sharey)
-    for ax in axes.ravel()[many:]:
+def _make_axes(count: int, height: float, *, sharey: bool) -> tuple[Any, list[Any], list[Any]]:
+    """Return a figure, its axes, and those at the left."""
+    shape = style.grid_shape(count)
+    figure = style.make_figure(height * shape[0] + 0.5)
+    axes = figure.subplots(*shape, squeeze=False, sharey=sharey)
+    for ax in axes.ravel()[count:]:
         ax.set_visible(False)
-    return drawn, list(axes.ravel()[:many]), list(axes[:, 0])
+    return figure, list(axes.ravel()[:count]), list(axes[:, 0])
 
 
-def curves_of(found: Summary, x: str) -> dict[str, Curve]:
-    """For each method its medians along x."""
+def split_curves(found: Summary, x: str) -> dict[str, Curve]:
+    """Return the medians along x, by method."""
     curves: dict[str, dict[float, Spread]] = {}
     for group, spread in found.items():
         curve = curves.setdefault(group.method, {})
         if getattr(group, x) in curve:
             raise ValueError(
-                f"Two curves of {group.method} would be one: name the data, patterns or rates that "
-                "the picture is about."
+                f"{group.method} has several values at the same {x}. Set data, patterns or rates "
+                "of the figure."
             )
         curve[getattr(group, x)] = spread
     return {name: sorted(curve.items()) for name, curve in curves.items()}
 
 
 def draw_line(ax: Any, curve: Curve, look: style.Look) -> Any:
-    """Medians as a line, quartiles as a band."""
+    """Draw medians as a line, quartiles as a band."""
     places = [place for place, _ in curve]
     medians = [spread.median for _, spread in curve]
     arguments = look.line
@@ -179,9 +187,9 @@ def draw_line(ax: Any, curve: Curve, look: style.Look) -> Any:
     return line
 
 
-def _scale(ax: Any, found: Summary, picture: Mapping[str, Any]) -> None:
+def _scale(ax: Any, found: Summary, spec: Mapping[str, Any]) -> None:
     medians = [spread.median for spread in found.values()]
-    if picture.get("log", style.spans_decades(medians)):
+    if spec.get("log", style.spans_decades(medians)):
         style.make_log(ax, "y", [value for value in medians if value > 0])
     elif min(spread.low for spread in found.values()) >= 0:
         highest = max(spread.high for spread in found.values())  # in any panel
@@ -192,24 +200,26 @@ def _title(panels: str, name: Any) -> str:
     return f"{100 * name:.3g} % missing" if panels == "rate" else style.panel_title(str(name))
 
 
-def _along(experiment: Any, picture: Mapping[str, Any], x: str) -> str:
+def _along(experiment: Experiment, spec: Mapping[str, Any], x: str) -> str:
     if x == "rate":
         return "missing entries (%)"
-    return str(picture.get("x_label") or ALONG.get(experiment.task, "step"))
+    return str(spec.get("x_label") or ALONG.get(experiment.task, "step"))
 
 
 def _finish(
-    drawn: Any,
+    figure: Any,
     rows: Sequence[Row],
-    picture: Mapping[str, Any],
+    spec: Mapping[str, Any],
     handles: dict[str, Any],
     looks: Mapping[str, style.Look],
 ) -> None:
-    """The legend in the order of the experiment, and what is not in the picture."""
-    wanted = picture.get("methods") or list(looks)
-    style.legend(drawn, dict(sorted(handles.items(), key=lambda each: _order(looks, each[0]))))
+    """Add the legend, in the order of the experiment, and a note on absent methods."""
+    wanted = spec.get("methods") or list(looks)
+    style.add_legend(figure, dict(sorted(handles.items(), key=lambda each: _order(looks, each[0]))))
     absent = [name for name in wanted if name not in handles]
-    style.tell(drawn, absent, [each for each in failures(rows) if each.method in wanted])
+    style.add_footnote(
+        figure, absent, [each for each in count_failures(rows) if each.method in wanted]
+    )
 
 
 def _order(looks: Mapping[str, style.Look], name: str) -> int:

@@ -1,4 +1,4 @@
-"""Bars: what each method takes, a panel for each table."""
+"""Bars: a measure for each method, a panel for each table."""
 
 from __future__ import annotations
 
@@ -8,18 +8,19 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from hirank._text import number
-from reproduction.pictures import style
-from reproduction.pictures.lines import found_in
-from reproduction.summary import Row, Summary, failures, pick
+from reproduction.config import Experiment
+from reproduction.figures import style
+from reproduction.figures.lines import select_shown
+from reproduction.summary import Row, Summary, count_failures, select
 
 UNITS = {"fit seconds": "seconds of CPU time", "peak MB": "peak memory (MB)"}
 
-APART = 2.0
-"""Times the end of a bar: from where a number of the paper leaves room for ours."""
+MIN_RATIO = 2.0
+"""A number of the paper that exceeds the bar by this factor has a label of its own."""
 
 
 class Bar(NamedTuple):
-    """What a bar shows."""
+    """The content of a bar."""
 
     label: str
     found: Summary
@@ -27,29 +28,29 @@ class Bar(NamedTuple):
     paper: float | None
 
 
-def bars(experiment: Any, rows: Sequence[Row], picture: Mapping[str, Any]) -> Any:
-    """A measure for each method, "fit seconds" if none is named, on a logarithmic scale.
+def bars(experiment: Experiment, rows: Sequence[Row], spec: Mapping[str, Any]) -> Any:
+    """Draw a measure of each method, by default "fit seconds", on a logarithmic scale.
 
-    A bar is the median over the missing rates of medians over seeds, the thin line goes from the
-    lowest to the highest of them (with one rate: from quartile to quartile). `panels` is "data"
-    (default) or "pattern"; `paper` maps methods to the paper's numbers, drawn as diamonds; `log`
-    may be false. If there is one method only, its panels become bars.
+    A bar is the median over missing rates of medians over seeds; the thin line is their range (with
+    one rate: the range of the quartiles). `panels` is "data" (default) or "pattern"; `paper` maps
+    methods to the paper's numbers, drawn as diamonds; `log` may be false. If there is one method
+    only, its panels become bars.
     """
-    found = found_in(rows, {"measure": "fit seconds", **picture}, last=True)
+    found = select_shown(rows, {"measure": "fit seconds", **spec}, last=True)
     if not found:
         return None
-    looks = style.looks(experiment, rows)
-    wanted = picture.get("methods") or list(looks)
-    panels = _panels(found, [name for name in wanted if name in looks], looks, picture)
-    shape = style.grid_of(len(panels))
+    looks = style.make_looks(experiment, rows)
+    wanted = spec.get("methods") or list(looks)
+    panels = _panels(found, [name for name in wanted if name in looks], looks, spec)
+    shape = style.grid_shape(len(panels))
     many = max(map(len, panels.values()))
-    drawn = style.figure((0.27 * many + 0.95) * shape[0] + 0.2)
-    axes = drawn.subplots(*shape, squeeze=False, sharey=True, sharex=True).ravel()
+    figure = style.make_figure((0.27 * many + 0.95) * shape[0] + 0.2)
+    axes = figure.subplots(*shape, squeeze=False, sharey=True, sharex=True).ravel()
     for ax in axes[len(panels) :]:
         ax.set_visible(False)
-    paper = picture.get("paper", {})
+    paper = spec.get("paper", {})
     medians = [spread.median for spread in found.values()] + [*paper.values()]
-    log = picture.get("log", True)
+    log = spec.get("log", True)
     low = min((x for x in medians if x > 0), default=0.1) / 2.5 if log else 0.0
     for place, (ax, (title, each)) in enumerate(zip(axes, panels.items(), strict=False)):
         for height, bar in enumerate(each):
@@ -62,47 +63,49 @@ def bars(experiment: Any, rows: Sequence[Row], picture: Mapping[str, Any]) -> An
         ax.spines["left"].set_visible(False)
         ax.tick_params(axis="y", length=0)
         ax.set_yticks(range(len(each)), [bar.label for bar in each])
-        for text, bar in zip(ax.get_yticklabels(), each, strict=False):  # none but at the left
+        for text, bar in zip(ax.get_yticklabels(), each, strict=False):  # the left panels only
             text.set_fontweight("bold" if bar.look.own else "normal")
         if place >= len(panels) - shape[1]:  # nothing below
             ax.set_xlabel(UNITS.get(next(iter(found)).measure, next(iter(found)).measure))
             ax.tick_params(axis="x", labelbottom=True)
     axes[0].invert_yaxis()
     if paper:
-        style.legend(drawn, {"in the paper": axes[0].collections[-1]})
-    absent = [name for name in wanted if not pick(found, method=name)]
-    style.tell(drawn, absent, [each for each in failures(rows) if each.method in wanted])
-    return drawn
+        style.add_legend(figure, {"in the paper": axes[0].collections[-1]})
+    absent = [name for name in wanted if not select(found, method=name)]
+    style.add_footnote(
+        figure, absent, [each for each in count_failures(rows) if each.method in wanted]
+    )
+    return figure
 
 
 def _panels(
     found: Summary,
     names: Sequence[str],
     looks: Mapping[str, style.Look],
-    picture: Mapping[str, Any],
+    spec: Mapping[str, Any],
 ) -> dict[str, list[Bar]]:
-    """The bars of each panel, by title."""
-    field, paper = picture.get("panels", "data"), picture.get("paper", {})
-    names = [name for name in names if pick(found, method=name)]
+    """Return the bars of each panel, by title."""
+    field, paper = spec.get("panels", "data"), spec.get("paper", {})
+    names = [name for name in names if select(found, method=name)]
     values = list(dict.fromkeys(getattr(group, field) for group in found))
-    bars_of = {
+    panels = {
         value: [
-            Bar(name, pick(found, **{field: value, "method": name}), looks[name], paper.get(name))
+            Bar(name, select(found, **{field: value, "method": name}), looks[name], paper.get(name))
             for name in names
         ]
         for value in values
     }
     if len(names) == 1:
-        return {names[0]: [bar._replace(label=str(value)) for value, (bar,) in bars_of.items()]}
-    return {style.panel_title(str(value)): each for value, each in bars_of.items()}
+        return {names[0]: [bar._replace(label=str(value)) for value, (bar,) in panels.items()]}
+    return {style.panel_title(str(value)): each for value, each in panels.items()}
 
 
 def _draw(ax: Any, place: int, bar: Bar, low: float) -> None:
-    """From `low` on, its number at the end."""
-    told = bar.paper
-    if told is not None:
+    """Draw a bar from `low` on, with its number at the end."""
+    paper = bar.paper
+    if paper is not None:
         look = {"facecolor": "#FFFFFF", "edgecolor": "#333333"}
-        ax.scatter([told], [place], marker="D", s=26, zorder=5, **look)
+        ax.scatter([paper], [place], marker="D", s=26, zorder=5, **look)
     if not bar.found:
         ax.text(low * 1.15, place, "not run", va="center", fontsize=8, color="#777777")
         return
@@ -117,13 +120,13 @@ def _draw(ax: Any, place: int, bar: Bar, low: float) -> None:
         ax.plot(ends, [place, place], color="#FFFFFF", linewidth=2.6, solid_capstyle="butt")
         ax.plot(ends, [place, place], color="#333333", linewidth=1.1)
     end = max(value, ends[1])
-    if told is None:
+    if paper is None:
         _label(ax, place, end, number(value))
-    elif told > APART * end:
+    elif paper > MIN_RATIO * end:
         _label(ax, place, end, number(value))
-        _label(ax, place, told, number(told), gap=8)
+        _label(ax, place, paper, number(paper), gap=8)
     else:
-        _label(ax, place, max(end, told), f"{number(value)} (paper {number(told)})", gap=8)
+        _label(ax, place, max(end, paper), f"{number(value)} (paper {number(paper)})", gap=8)
 
 
 def _label(ax: Any, place: int, x: float, text: str, gap: float = 5) -> None:

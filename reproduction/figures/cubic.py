@@ -1,4 +1,4 @@
-"""The twisted cubic in space: complete data red, as a method completed it blue."""
+"""The twisted cubic in space: complete data in red, imputed data in blue."""
 
 from __future__ import annotations
 
@@ -10,36 +10,37 @@ import numpy as np
 
 from hirank._text import plural
 from hirank._typing import Array
-from reproduction.pictures import style
-from reproduction.summary import Row, failures
+from reproduction.config import Experiment
+from reproduction.figures import style
+from reproduction.summary import Row, count_failures
 
 TRUE, FILLED = "#C8321E", "#0B5FA5"
-"""Red and blue as in the paper; also told apart by size and shape."""
+"""Red and blue as in the paper; size and shape differ as well."""
 EDGE = 1.25
 """The curve lies in the cube from -1 to 1."""
 
 
-def cubic(experiment: Any, rows: Sequence[Row], picture: Mapping[str, Any]) -> Any:
-    """Points of the first seed, from the measures "x1" to "x3" and "true x1" to "true x3".
+def cubic(experiment: Experiment, rows: Sequence[Row], spec: Mapping[str, Any]) -> Any:
+    """Draw points of the first seed, from the measures "x1" to "x3" and "true x1" to "true x3".
 
-    `show` is "methods" (default): columns are methods, lines are rates, each as it was at the end;
-    or "iterations": small multiples of one method (`method`) at the lowest rate (or `rate`).
+    `show` is "methods" (default): columns are methods, rows are rates, after the last iteration; or
+    "iterations": snapshots of one method (`method`) at the lowest rate (or `rate`).
     """
     seed = min((row["seed"] for row in rows), default=0)
-    mine = [row for row in rows if row["seed"] == seed and row["chosen"] and not row["failure"]]
-    truth = _points(mine, "true x")
-    filled = _points(mine, "x")
+    shown = [row for row in rows if row["seed"] == seed and row["selected"] and not row["failure"]]
+    truth = _points(shown, "true x")
+    filled = _points(shown, "x")
     if not truth or not filled:
         return None
-    if picture.get("show", "methods") == "iterations":
-        panels, columns = _iterations(filled, picture)
+    if spec.get("show", "methods") == "iterations":
+        panels, columns = _iterations(filled, spec)
     else:
-        panels, columns = _methods(experiment, filled, picture)
+        panels, columns = _methods(experiment, filled, spec)
     lines = -(-len(panels) // columns)
-    drawn = style.figure(2.75 * lines + 0.45, width=min(style.WIDTH, 3.1 * columns + 0.4))
+    figure = style.make_figure(2.75 * lines + 0.45, width=min(style.WIDTH, 3.1 * columns + 0.4))
     handles: dict[str, Any] = {}
     for place, (title, key) in enumerate(panels, start=1):
-        ax = drawn.add_subplot(lines, columns, place, projection="3d")
+        ax = figure.add_subplot(lines, columns, place, projection="3d")
         if key in filled:
             _panel(ax, truth[key[0], key[1], 0.0], filled[key], handles)
             title += _outside(filled[key])
@@ -47,10 +48,10 @@ def cubic(experiment: Any, rows: Sequence[Row], picture: Mapping[str, Any]) -> A
             ax.set_axis_off()
             ax.text2D(0.5, 0.5, "no numbers", ha="center", transform=ax.transAxes)
         ax.set_title(title, y=0.98)
-    style.legend(drawn, handles, loc="outside lower center", ncols=2)
+    style.add_legend(figure, handles, loc="outside lower center", ncols=2)
     names = {key[0] for _, key in panels}
-    style.tell(drawn, [], [each for each in failures(rows) if each.method in names])
-    return drawn
+    style.add_footnote(figure, [], [each for each in count_failures(rows) if each.method in names])
+    return figure
 
 
 Key = tuple[str, float, float]
@@ -58,7 +59,7 @@ Key = tuple[str, float, float]
 
 
 def _points(rows: Sequence[Row], name: str) -> dict[Key, Array]:
-    """The points, n x 3, of each method, rate and iteration."""
+    """Return the points, n x 3, of each method, rate and iteration."""
     entries: dict[Key, dict[tuple[int, int], float]] = {}
     for row in rows:
         measure = row["measure"]
@@ -75,15 +76,15 @@ def _points(rows: Sequence[Row], name: str) -> dict[Key, Array]:
 
 
 def _methods(
-    experiment: Any, filled: Mapping[Key, Array], picture: Mapping[str, Any]
+    experiment: Experiment, filled: Mapping[Key, Array], spec: Mapping[str, Any]
 ) -> tuple[list[tuple[str, Key]], int]:
-    names = picture.get("methods") or [each.method.name for each in experiment.methods]
+    names = spec.get("methods") or [each.method.name for each in experiment.methods]
     rates = sorted({rate for _, rate, _ in filled})
     last = {
         (name, rate): max(e[2] for e in filled if e[:2] == (name, rate)) for name, rate, _ in filled
     }
     panels = [
-        (f"{name}\n{_removed(rate)}", (name, rate, last.get((name, rate), 0.0)))
+        (f"{name}\n{_describe_rate(rate)}", (name, rate, last.get((name, rate), 0.0)))
         for rate in rates
         for name in names
     ]
@@ -91,29 +92,29 @@ def _methods(
 
 
 def _iterations(
-    filled: Mapping[Key, Array], picture: Mapping[str, Any]
+    filled: Mapping[Key, Array], spec: Mapping[str, Any]
 ) -> tuple[list[tuple[str, Key]], int]:
-    # Without a name: the method with most snapshots.
+    # By default the method with most snapshots.
     counts = [name for name, _, _ in filled]
-    method = picture.get("method") or max(dict.fromkeys(counts), key=counts.count)
+    method = spec.get("method") or max(dict.fromkeys(counts), key=counts.count)
     rates = sorted({rate for name, rate, _ in filled if name == method})
-    rate = round(picture["rate"], 9) if "rate" in picture else rates[0] if rates else 0.0
+    rate = round(spec["rate"], 9) if "rate" in spec else rates[0] if rates else 0.0
     steps = sorted(at for name, share, at in filled if (name, share) == (method, rate))
     panels = [
         ("start" if step == 0 else f"iteration {step:.0f}", (method, rate, step)) for step in steps
     ]
-    return panels, style.grid_of(max(1, len(panels)))[1]
+    return panels, style.grid_shape(max(1, len(panels)))[1]
 
 
-def _removed(rate: float) -> str:
-    """A share of three entries in words."""
+def _describe_rate(rate: float) -> str:
+    """Return a share of three entries as text."""
     return {1: "one entry removed", 2: "two entries removed"}.get(
         round(3 * rate), f"{100 * rate:.0f} % removed"
     )
 
 
 def _inside(points: Array) -> Any:
-    """Points in the cube that is drawn: further out, they would make the curve a dot."""
+    """Return which points are in the cube that is drawn; others would make the curve a dot."""
     return np.all(np.abs(points) <= EDGE, axis=1)
 
 

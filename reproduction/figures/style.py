@@ -1,4 +1,4 @@
-"""How all pictures of studies look: colors by family, sizes, files that are the same each time."""
+"""The style of all figures: colors by family of methods, sizes, reproducible files."""
 
 from __future__ import annotations
 
@@ -12,10 +12,11 @@ from typing import Any
 import numpy as np
 
 from hirank._text import number
-from reproduction.summary import Failed, Row
+from reproduction.config import Experiment
+from reproduction.summary import FailedRuns, Row
 
 WIDTH = 9.6
-"""Inches; at page width (some 850 pixels) letters of 10 points are 12 pixels high."""
+"""Inches; at page width (about 850 pixels) letters of 10 points are 12 pixels high."""
 
 SETTINGS: Any = {
     "font.size": 10,
@@ -33,11 +34,11 @@ SETTINGS: Any = {
     "legend.frameon": False,
     "legend.fontsize": 9.5,
     "legend.handlelength": 2.4,
-    "svg.hashsalt": "hirank",  # names of elements, else different in each run
+    "svg.hashsalt": "hirank",  # else names of elements would differ in each run
     "svg.fonttype": "path",
 }
 
-# Hues of Okabe and Ito, told apart by color-blind people; in a family by lightness and marker.
+# Hues of Okabe and Ito, distinct for color-blind people; lightness and marker within a family.
 FAMILIES: dict[str, tuple[str, ...]] = {
     "low rank": ("#E69F00", "#B36B00", "#F2C566", "#7A4A00"),
     "sparse": ("#CC79A7", "#8F3F6C"),
@@ -75,7 +76,7 @@ PATTERNS = {
 
 @dataclass(frozen=True)
 class Look:
-    """How a method is drawn."""
+    """The style of a method."""
 
     color: str
     width: float
@@ -86,7 +87,7 @@ class Look:
 
     @property
     def line(self) -> dict[str, Any]:
-        """Arguments of `plot`."""
+        """Return arguments of `plot`."""
         return {
             "color": self.color,
             "linewidth": self.width,
@@ -98,8 +99,8 @@ class Look:
         }
 
 
-def looks(experiment: Any, rows: Sequence[Row]) -> dict[str, Look]:
-    """How each method is drawn: those of the experiment in its order, then others of the rows."""
+def make_looks(experiment: Experiment, rows: Sequence[Row]) -> dict[str, Look]:
+    """Return the style of each method: those of the experiment in its order, then others."""
     known = {each.method.name: each.method for each in experiment.methods}
     sources = {row["method"]: row["source"] for row in rows}
     found: dict[str, Look] = {}
@@ -120,7 +121,7 @@ def looks(experiment: Any, rows: Sequence[Row]) -> dict[str, Look]:
             color=colors[place % len(colors)],
             width=2.6 if own else 1.3,
             marker=MARKERS[(place if own else len(found)) % len(MARKERS)],
-            # Shades run out, and hirank's are all dark: lines then differ by their dashes.
+            # There are few shades, and hirank's are all dark: dashes differ then.
             dash=DASHES[(place if own else place // len(colors)) % len(DASHES)],
             own=own,
             order=len(found),
@@ -129,47 +130,47 @@ def looks(experiment: Any, rows: Sequence[Row]) -> dict[str, Look]:
 
 
 @contextmanager
-def styled() -> Iterator[None]:
-    """Settings of matplotlib for pictures of studies; those before come back."""
+def use_style() -> Iterator[None]:
+    """Apply the settings of matplotlib, and restore the previous ones afterwards."""
     try:
         import matplotlib
     except ImportError as error:
-        raise ImportError('Pictures need matplotlib: pip install "hirank[plot]"') from error
+        raise ImportError('Figures require matplotlib: pip install "hirank[plot]"') from error
     with matplotlib.rc_context():
         matplotlib.rcdefaults()
         matplotlib.rcParams.update(SETTINGS)
         yield
 
 
-def figure(height: float, width: float = WIDTH) -> Any:
-    """A new figure that pyplot does not know."""
+def make_figure(height: float, width: float = WIDTH) -> Any:
+    """Return a new figure, without pyplot."""
     from matplotlib.figure import Figure
 
     return Figure(figsize=(width, height), layout="constrained")
 
 
-def grid_of(many: int, *, most: int = 3) -> tuple[int, int]:
-    """Lines and columns for so many panels: (1, 3) for three, (2, 2) for four."""
-    columns = min(many, 2 if many == 4 else most)
-    return -(-many // columns), columns
+def grid_shape(count: int, *, max_columns: int = 3) -> tuple[int, int]:
+    """Return rows and columns for `count` panels: (1, 3) for three, (2, 2) for four."""
+    columns = min(count, 2 if count == 4 else max_columns)
+    return -(-count // columns), columns
 
 
-def save(drawn: Any, stem: Path) -> list[Path]:
-    """Write PNG and SVG; the same picture gives the same bytes."""
+def save_figure(figure: Any, stem: Path) -> list[Path]:
+    """Write PNG and SVG; equal figures have equal bytes."""
     paths = [stem.with_name(f"{stem.name}.{kind}") for kind in ("png", "svg")]
-    drawn.savefig(paths[0], dpi=150, format="png")
-    drawn.savefig(paths[1], dpi=150, format="svg", metadata={"Date": None})
+    figure.savefig(paths[0], dpi=150, format="png")
+    figure.savefig(paths[1], dpi=150, format="svg", metadata={"Date": None})
     return paths
 
 
 def spans_decades(values: Sequence[float]) -> bool:
-    """Whether a logarithmic scale shows more."""
+    """Return whether values are better shown on a logarithmic scale."""
     x = np.asarray(values, np.float64)
     return bool(x.size and x.min() > 0 and x.max() > 30 * x.min())
 
 
 def make_log(ax: Any, which: str, values: Sequence[float]) -> None:
-    """A logarithmic scale; between powers of ten, too, numbers as people write them."""
+    """Set a logarithmic scale, with plain numbers as labels, between powers of ten as well."""
     from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
     getattr(ax, f"set_{which}scale")("log")
@@ -181,31 +182,31 @@ def make_log(ax: Any, which: str, values: Sequence[float]) -> None:
     axis.set_minor_formatter(NullFormatter())
 
 
-def legend(drawn: Any, handles: Mapping[str, Any], **more: Any) -> None:
-    """One for all panels, at the right."""
+def add_legend(figure: Any, handles: Mapping[str, Any], **more: Any) -> None:
+    """Add one legend for all panels, at the right."""
     if handles:
         place = {"loc": "outside right upper", "ncols": 1, "labelspacing": 0.55} | more
-        drawn.legend(list(handles.values()), list(handles), **place)
+        figure.legend(list(handles.values()), list(handles), **place)
 
 
-def tell(drawn: Any, absent: Sequence[str], failed: Sequence[Failed]) -> None:
-    """A line below the picture: methods without numbers, and runs that failed."""
+def add_footnote(figure: Any, absent: Sequence[str], failed: Sequence[FailedRuns]) -> None:
+    """Add a note below the figure: methods without numbers, and failed runs."""
     parts = [f"no numbers of {', '.join(absent)}"] if absent else []
     if failed:
         counts = ", ".join(f"{each.method} {each.failed} of {each.runs}" for each in failed)
         parts.append(f"failed runs, left out: {counts}")
     if parts:
         text = "; ".join(parts)
-        # Wrapped by hand: matplotlib would not.
-        lines = wrap(f"{text[0].upper()}{text[1:]}.", round(15 * drawn.get_figwidth()))
-        drawn.supxlabel("\n".join(lines), fontsize=8.5, color="#555555", x=0.01, ha="left")
+        # matplotlib does not wrap it.
+        lines = wrap(f"{text[0].upper()}{text[1:]}.", round(15 * figure.get_figwidth()))
+        figure.supxlabel("\n".join(lines), fontsize=8.5, color="#555555", x=0.01, ha="left")
 
 
-def wrapped(title: str, panels: int) -> str:
-    """A title in as many lines as it needs above one of several panels."""
-    return "\n".join(wrap(title, 84 // grid_of(panels)[1]))
+def wrap_title(title: str, panels: int) -> str:
+    """Wrap a title to the width of one of several panels."""
+    return "\n".join(wrap(title, 84 // grid_shape(panels)[1]))
 
 
 def panel_title(name: str) -> str:
-    """What a panel is called: patterns in words, the rest as it is."""
+    """Return the title of a panel: a description of a pattern, other names unchanged."""
     return PATTERNS.get(name, name)

@@ -7,31 +7,32 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from hirank._text import number
-from reproduction.pictures import style
-from reproduction.pictures.lines import ALONG, curves_of, draw_line, found_in
-from reproduction.summary import Row, Summary, failures, pick
+from reproduction.config import Experiment
+from reproduction.figures import style
+from reproduction.figures.lines import ALONG, draw_line, select_shown, split_curves
+from reproduction.summary import Row, Summary, count_failures, select
 
 KERNELS = {"poly": "polynomial kernel", "rbf": "RBF kernel"}
 
 
-def curves(experiment: Any, rows: Sequence[Row], picture: Mapping[str, Any]) -> Any:
-    """A measure ("objective") along `at`, a panel for each kernel, a line for each momentum.
+def curves(experiment: Experiment, rows: Sequence[Row], spec: Mapping[str, Any]) -> Any:
+    """Draw a measure ("objective") along `at`, a panel for each kernel, a line for each momentum.
 
-    `panels` and `lines` name the settings of the methods that are meant instead. Methods without
-    the setting of lines are drawn under their names, those without that of panels in each panel.
+    `panels` and `lines` name other settings instead. Methods without the setting of lines are
+    labeled with their names, those without that of panels are drawn in each panel.
     """
-    measure = picture.get("measure", "objective")
-    found = found_in(rows, {**picture, "measure": measure}, last=False)
+    measure = spec.get("measure", "objective")
+    found = select_shown(rows, {**spec, "measure": measure}, last=False)
     settings = {row["method"]: json.loads(row["settings"] or "{}") for row in rows}
-    panels, key = picture.get("panels", "kernel"), picture.get("lines", "momentum")
+    panels, key = spec.get("panels", "kernel"), spec.get("lines", "momentum")
     titles = list(dict.fromkeys(s[panels] for s in settings.values() if panels in s and key in s))
     if not found or not titles:
         return None
     values = sorted({s[key] for s in settings.values() if key in s})
-    colors = dict(zip(values, _ramp(len(values)), strict=True))
-    looks = style.looks(experiment, rows)
-    drawn = style.figure(3.8)
-    axes = drawn.subplots(1, len(titles), squeeze=False)[0]
+    colors = dict(zip(values, _make_ramp(len(values)), strict=True))
+    looks = style.make_looks(experiment, rows)
+    figure = style.make_figure(3.8)
+    axes = figure.subplots(1, len(titles), squeeze=False)[0]
     handles: dict[str, Any] = {}
     for ax, title in zip(axes, titles, strict=True):
         part = {
@@ -39,30 +40,30 @@ def curves(experiment: Any, rows: Sequence[Row], picture: Mapping[str, Any]) -> 
             for group, spread in found.items()
             if settings[group.method].get(panels, title) == title
         }
-        for name, curve in curves_of(part, "at").items():
+        for name, curve in split_curves(part, "at").items():
             value = settings[name].get(key)
             look = looks[name]
             if value is not None:
                 look = style.Look(colors[value], 1.8, "", "-", False, 0)
-            label = name if value is None else f"{picture.get('label', key)} {number(value)}"
+            label = name if value is None else f"{spec.get('label', key)} {number(value)}"
             handles[label] = draw_line(ax, curve, look)
         ax.set_title(KERNELS.get(title, str(title)))
-        ax.set_xlabel(str(picture.get("x_label") or ALONG.get(experiment.task, "iteration")))
-        _scale(ax, part, picture)
+        ax.set_xlabel(str(spec.get("x_label") or ALONG.get(experiment.task, "iteration")))
+        _scale(ax, part, spec)
     axes[0].set_ylabel(measure)
-    style.legend(drawn, handles)
-    absent = [name for name in looks if not pick(found, method=name)]
-    style.tell(drawn, absent, failures(rows))
-    return drawn
+    style.add_legend(figure, handles)
+    absent = [name for name in looks if not select(found, method=name)]
+    style.add_footnote(figure, absent, count_failures(rows))
+    return figure
 
 
-def _scale(ax: Any, found: Summary, picture: Mapping[str, Any]) -> None:
-    """Runs that diverge leave the picture at the top, instead of making all others a line."""
+def _scale(ax: Any, found: Summary, spec: Mapping[str, Any]) -> None:
+    """Set the scale by the runs that converge: those that diverge leave the panel at the top."""
     first = min(group.at for group in found)
     start = max(spread.median for group, spread in found.items() if group.at == first)
     values = [spread.median for spread in found.values()]
     shown = [value for value in values if value <= 3 * start] or values
-    log = picture.get("log", style.spans_decades(shown)) and min(shown) > 0
+    log = spec.get("log", style.spans_decades(shown)) and min(shown) > 0
     if log:
         style.make_log(ax, "y", shown)
     last = {group.method: group.at for group in sorted(found, key=lambda group: group.at)}
@@ -83,10 +84,12 @@ def _scale(ax: Any, found: Summary, picture: Mapping[str, Any]) -> None:
         )
 
 
-def _ramp(many: int) -> list[str]:
-    """From light to dark, told apart without hues."""
+def _make_ramp(count: int) -> list[str]:
+    """Return colors from light to dark, which differ without hues."""
     from matplotlib import colormaps
     from matplotlib.colors import to_hex
 
     # The yellow end is too light on white.
-    return [to_hex(colormaps["viridis_r"](0.12 + 0.88 * i / max(1, many - 1))) for i in range(many)]
+    return [
+        to_hex(colormaps["viridis_r"](0.12 + 0.88 * i / max(1, count - 1))) for i in range(count)
+    ]

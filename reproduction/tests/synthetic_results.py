@@ -1,4 +1,4 @@
-"""Made-up experiments of the shapes that the real ones have, and rows for them."""
+"""Synthetic experiments of the same shapes as the real ones, with rows."""
 
 import json
 from types import SimpleNamespace
@@ -53,10 +53,10 @@ def _settings(method):
     return {"kernel": "rbf"} if "RBF" in method else {}
 
 
-def experiment(name, task, methods, pictures, *, settings=None, **more):
+def experiment(name, task, methods, figures, *, settings=None, **more):
     record = {
         "name": name,
-        "title": f"Made up: {name}",
+        "title": f"Synthetic: {name}",
         "shows": "Figure 2 of the paper",
         "task": task,
         "data": ["one curved surface"],
@@ -65,9 +65,10 @@ def experiment(name, task, methods, pictures, *, settings=None, **more):
         "seeds": 5,
         "tune_by": "missing error",
         "options": {},
-        "pictures": pictures,
+        "figures": figures,
         "claims": [],
         "expected": [],
+        "quick": False,
         "methods": [
             SimpleNamespace(
                 method=Method(m[0], m[1], m[2], (settings or {}).get(m[0], _settings(m[0]))),
@@ -94,7 +95,7 @@ def row(record, method, measure, value, *, data=None, pattern=None, rate=None, s
         "settings": json.dumps(
             next((m.method.settings for m in record.methods if m.method.name == method), {})
         ),
-        "chosen": True,
+        "selected": True,
         "measure": measure,
         "at": 0.0,
         "item": 0,
@@ -113,9 +114,9 @@ def row(record, method, measure, value, *, data=None, pattern=None, rate=None, s
     } | more
 
 
-def completion(name, methods, pictures, measure="relative error", *, hard=None, **more):
+def completion(name, methods, figures, measure="relative error", *, hard=None, **more):
     """Errors that grow with the rate, and times."""
-    record = experiment(name, "completion", methods, pictures, rates=RATES, **more)
+    record = experiment(name, "completion", methods, figures, rates=RATES, **more)
     rng, rows = np.random.default_rng(0), []
     cells = [
         (d, p, r, s)
@@ -136,9 +137,9 @@ def completion(name, methods, pictures, measure="relative error", *, hard=None, 
     return record, rows
 
 
-def along(name, task, methods, pictures, measures, places, curve, **more):
+def along(name, task, methods, figures, measures, places, curve, **more):
     """Curves along `at`: curve(method's place, measure, places) are their values."""
-    record = experiment(name, task, methods, pictures, **more)
+    record = experiment(name, task, methods, figures, **more)
     rng = np.random.default_rng(1)
     rows = [
         row(record, method[0], measure, value * factor, data=data, seed=seed, at=float(at))
@@ -165,13 +166,13 @@ def momentum():
         speed = (0.01 if place < 5 else 0.03) / (1 - 0.85 * etas[place % 5])
         return 50 + 900 * np.exp(-speed * places)
 
-    pictures = [{"kind": "curves", "measure": "objective"}]
+    figures = [{"kind": "curves", "measure": "objective"}]
     steps = np.arange(1, 301, 3)
     return along(
         "momentum",
         "convergence",
         methods,
-        pictures,
+        figures,
         ["objective"],
         steps,
         curve,
@@ -181,7 +182,7 @@ def momentum():
 
 
 def twisted_cubic():
-    pictures = [
+    figures = [
         {"kind": "cubic"},
         {"kind": "cubic", "show": "iterations", "method": "KFMC"},
     ]
@@ -190,7 +191,7 @@ def twisted_cubic():
         "twisted-cubic",
         "snapshots",
         methods,
-        pictures,
+        figures,
         seeds=1,
         data=["twisted cubic"],
         patterns=["per sample"],
@@ -245,11 +246,11 @@ def sampling_rate():
         "equation 36": "observed, KFMC in theory",
         "low rank": "observed, low rank in theory",
     }
-    pictures = [{"kind": "threshold", "measure": "missing error", "marks": marks}]
+    figures = [{"kind": "threshold", "measure": "missing error", "marks": marks}]
     record, rows = completion(
         "sampling-rate",
         OFFLINE[4:7],
-        pictures,
+        figures,
         "missing error",
         data=["three quadratic surfaces", "ten planes"],
     )
@@ -266,7 +267,7 @@ def sampling_rate():
 def missing_patterns():
     record = experiment(
         "missing-patterns",
-        "pattern_picture",
+        "missing_patterns",
         [("none", "mean", "peer")],
         [{"kind": "patterns"}],
         patterns=["random", "gaps"],
@@ -279,7 +280,7 @@ def missing_patterns():
         "gaps": np.repeat(rng.random((20, 30)) < 0.5, 10, axis=1),
     }
     return record, [
-        row(record, "none", "hole", 1, pattern=name, item=int(j), at=float(i))
+        row(record, "none", "gap", 1, pattern=name, item=int(j), at=float(i))
         for name, table in missing.items()
         for j, i in zip(*np.nonzero(table), strict=True)
     ]
@@ -305,8 +306,8 @@ def passes():
     def curve(place, _measure, places):
         return ONLINE[place][3] * (1 + 3 / places)
 
-    picture = {"kind": "lines", "measure": "relative error", "x": "at"}
-    return along("passes", "passes", ONLINE, [picture], ["relative error"], np.arange(1, 11), curve)
+    figure = {"kind": "lines", "measure": "relative error", "x": "at"}
+    return along("passes", "passes", ONLINE, [figure], ["relative error"], np.arange(1, 11), curve)
 
 
 def mocap_time():
@@ -330,7 +331,7 @@ def mocap_time():
     ]
 
 
-SHAPES = {
+EXPERIMENTS = {
     "synthetic-offline": lambda: completion(
         "synthetic-offline", OFFLINE, [RECOVERY, TIMES], data=CASES, hard={CASES[1]: 3, CASES[2]: 2}
     ),
@@ -359,4 +360,4 @@ SHAPES = {
     "sampling-rate": sampling_rate,
     "missing-patterns": missing_patterns,
 }
-"""What makes each of the thirteen experiments, and rows as they might be."""
+"""Functions that make each experiment and its rows, by name."""
