@@ -95,5 +95,5 @@ def test_rates_grow_with_structure_and_fall_with_samples():
 
 @pytest.mark.parametrize("wrong", [{"latent": 0}, {"degree": 1.5}, {"manifolds": -1}])
 def test_wrong_surfaces_are_named(wrong):
-    with pytest.raises(ValueError, match=f"{next(iter(wrong))} must be a whole number"):
+    with pytest.raises(ValueError, match=f"{next(iter(wrong))} must be an integer"):
         low_rank_rate(100, 10, **{"latent": 2, "degree": 2, **wrong})

@@ -153,12 +153,13 @@ def advise(
     encoding: o.Encoding = "utf-8",
     sheet: o.Sheet = None,
     header: o.Header = True,
+    max_time: o.MaxTime = 60,
     seed: o.Seed = 0,
     as_json: o.Json = False,
 ) -> None:
     """Example: [bold]hirank advise data.csv[/bold]
 
-    Tells whether a table can be filled, by what, and which rows and columns can't.
+    Prints the error to expect of imputed values, and which rows and columns have too few values.
     """  # noqa: D400
     _run("advise", **locals())
 

@@ -226,16 +226,6 @@ def fit_low_rank(
     return np.where(observed, X, (factors.U @ factors.V)[:, :-1]), model
 
 
-def completions(X: Array, observed: BoolArray) -> Iterator[Array]:
-    """Yield X, n x m, imputed by rough factors of many ranks and ridges."""
-    config = ALSConfig()
-    X1, seen, _ = with_constant(X, observed)
-    for ridge in config.ridges:
-        ranks = ranks_to(None, X1.shape, config)
-        for _, solution in grow_factors(X1, seen, ridge, ranks, Monitor(), config, rough=True):
-            yield (solution.state.factors.U @ solution.state.factors.V)[:, :-1]
-
-
 def with_constant(X: Array, observed: BoolArray) -> tuple[Array, BoolArray, float]:
     """Return X, n x m, with 0 where missing and a constant feature of the size of the others."""
     n = len(X)

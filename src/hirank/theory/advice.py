@@ -1,4 +1,4 @@
-"""The record that `advise` returns, and its words."""
+"""The record that `advise` returns, and its text."""
 
 from __future__ import annotations
 
@@ -6,75 +6,62 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from hirank.theory.evidence import HeldOut
+from hirank._text import abbreviated, plural
 
-SHOWN = 8
-"""Samples or features that are named before "and so on"."""
-
-CLOSE = 0.15
-"""Error, relative to feature means, below which it would be wrong to say that a method fails."""
-NOISY = 0.2
-"""Error above which the latent dimension is a lower bound (oil flow and air quality: 1)."""
-POOR = 0.7
-"""Error, relative to feature means, above which fills are better than nothing and no more."""
-
-HEADLINES = {
-    "linear": "Linear completion should do.",
-    "kfmc": "Linear completion is not enough; KFMC can fill this table.",
-    "neither": "Neither linear completion nor KFMC would do much better than feature means.",
-    "untested": "No verdict: too few known entries to test anything on.",
-}
+Name = int | str
+MAX_SHOWN = 8
+"""Rows or columns that the text names."""
+NOISY_ERROR = 0.2
+"""Error above which estimates of dimensions are lower bounds (oil flow and air quality: 1)."""
 
 
 @dataclass(frozen=True)
 class Advice:
-    """What to expect of completing a table. ``print`` it to read it in words.
+    """How well the missing values of a table can be imputed. ``print`` shows it as text.
 
     Attributes
     ----------
     n_samples, n_features : int
     observed_rate : float
-        Part of the entries that are known.
-    verdict : {"linear", "kfmc", "neither", "untested"}
-        ``"linear"``: linear completion should do. ``"kfmc"``: it is not enough, but KFMC can.
-        ``"neither"``: unrelated features, too much noise, or too few observations.
-        ``"untested"``: too small a table to say.
-    kfmc_can : bool
-        Whether KFMC does clearly better than feature means, be it better than linear or not.
+        Share of the entries that are observed.
+    verdict : str
+        A sentence on the structure of the table, as in :meth:`hirank.Imputer.summary`.
+    n_held_out : int
+        Entries that were held out to measure errors.
+    error, linear_error : float
+        Root mean square error at held-out entries, of the fitted Imputer and of the best linear
+        method; column mean = 1. NaN if too few entries were observed to hold some out.
+    poor_features : dict
+        Features that were hardly recovered better than by their mean, with their errors.
     latent_dimension, linear_rank, feature_rank : int or None
-        Estimates, as far as the noise lets see: latent variables, rank of the table (without its
-        mean), and rank in the feature space of a polynomial kernel of degree 2. None if there is
-        no structure that could be measured.
+        Estimates of the number of latent variables, the rank of the table (without its mean), and
+        the rank in the feature space of a polynomial kernel of degree 2. None if errors are too
+        large for an estimate.
     low_rank_rate, kfmc_rate : float or None
-        Part of the entries that should be known for these ranks by the paper's rules of thumb.
-    held_out : HeldOut or None
-        How well known entries came out when hidden.
+        Shares of the entries that should be observed for these ranks, by the paper's rules.
     reachable : float or None
-        Part of the missing entries in samples and features with enough known ones. None if nothing
-        is missing.
-    sample_needs, feature_needs : int
-        Known entries that a sample and a feature need at least.
-    thin_samples, thin_features : dict
+        Share of the missing entries whose row and column have enough observed entries. None if
+        nothing is missing.
+    row_needs, column_needs : int
+        Observed entries that a row and a column require.
+    sparse_rows, sparse_features : dict
         Those that have fewer: position or name, and how many they have.
-    empty_samples, empty_features, constant_features : tuple
-        Samples and features without any known entry (of a feature that varies), and features with
-        one value only.
-    unrelated_features : tuple
-        Features that could not be filled better than with their mean, though others could.
+    empty_rows, empty_features, constant_features : tuple
+        Rows and features without observed entries, and features with a single value.
     separate_groups : tuple of tuples
-        Groups of features of which no sample knows two together, if there is more than one group.
+        Groups of features such that no row has observed entries of two; empty for a single group.
     ignored_columns : tuple of str
         Columns of a data frame that are not numeric.
 
     Examples
     --------
-    No sample knows two features, so nothing can relate them:
+    No row has two observed entries, so nothing relates the features:
 
     >>> import numpy as np
     >>> from hirank.theory import advise
     >>> advice = advise([[1.0, np.nan], [np.nan, 2.0], [3.0, np.nan], [np.nan, 5.0]])
-    >>> advice.verdict, advice.reachable, advice.separate_groups
-    ('neither', 0.0, ((0,), (1,)))
+    >>> advice.reachable, advice.separate_groups
+    (0.0, ((0,), (1,)))
     >>> advice.to_dict()["separate_groups"]
     [[0], [1]]
     """
@@ -83,170 +70,88 @@ class Advice:
     n_features: int
     observed_rate: float
     verdict: str
-    kfmc_can: bool
-    latent_dimension: int | None
-    linear_rank: int | None
-    feature_rank: int | None
-    low_rank_rate: float | None
-    kfmc_rate: float | None
-    held_out: HeldOut | None
+    n_held_out: int
+    error: float
+    linear_error: float
+    poor_features: Mapping[Name, float]
     reachable: float | None
-    sample_needs: int
-    feature_needs: int
-    thin_samples: Mapping[int, int]
-    thin_features: Mapping[int | str, int]
-    empty_samples: tuple[int, ...]
-    empty_features: tuple[int | str, ...]
-    constant_features: tuple[int | str, ...]
-    unrelated_features: tuple[int | str, ...]
-    separate_groups: tuple[tuple[int | str, ...], ...]
+    row_needs: int
+    column_needs: int
+    sparse_rows: Mapping[int, int]
+    sparse_features: Mapping[Name, int]
+    empty_rows: tuple[int, ...]
+    empty_features: tuple[Name, ...]
+    constant_features: tuple[Name, ...]
+    separate_groups: tuple[tuple[Name, ...], ...]
     ignored_columns: tuple[str, ...]
+    latent_dimension: int | None = None
+    linear_rank: int | None = None
+    feature_rank: int | None = None
+    low_rank_rate: float | None = None
+    kfmc_rate: float | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything as plain numbers, strings, lists and dictionaries."""
-        return {key: _plain(value) for key, value in asdict(self).items()}
+        """Return all fields as plain numbers, strings, lists and dictionaries."""
+        return {key: _convert(value) for key, value in asdict(self).items()}
 
     def __str__(self) -> str:
-        return "\n".join(_sentences(self))
+        return "\n".join(_write_lines(self))
 
 
-def _plain(value: Any) -> Any:
+def _convert(value: Any) -> Any:
+    if isinstance(value, float) and value != value:
+        return None
     if isinstance(value, dict):
-        return {key: _plain(item) for key, item in value.items()}
-    return [_plain(item) for item in value] if isinstance(value, tuple) else value
+        return {key: _convert(item) for key, item in value.items()}
+    return [_convert(item) for item in value] if isinstance(value, tuple) else value
 
 
-def _sentences(a: Advice) -> Iterator[str]:
-    known = "none missing" if a.observed_rate == 1 else f"{_percent(a.observed_rate)} known"
-    yield f"{a.n_samples} samples x {a.n_features} features, {known}."
-    yield _headline(a)
-    if a.held_out is not None:
-        yield from _evidence(a, a.held_out)
-    if a.latent_dimension is not None:
-        yield _structure(a)
-    yield from _out_of_reach(a)
-    yield from _set_aside(a)
-
-
-def _headline(a: Advice) -> str:
-    line = _finding(a)
-    if a.observed_rate == 1:
-        return f"Nothing is missing. If entries were: {line}"
-    if a.verdict in ("linear", "kfmc") and a.reachable is not None and a.reachable < 0.5:
-        part = _percent(a.reachable)
-        line += f" But only {part} of what is missing has enough known entries to go by: see below."
-    return line
-
-
-def _finding(a: Advice) -> str:
-    line, h = HEADLINES[a.verdict], a.held_out
-    if a.n_features - len(a.empty_features) - len(a.constant_features) < 2:
-        return f"{line} Fewer than two features vary: nothing to fill one from the other."
-    if a.verdict == "neither":
-        if h is None or not h.fair or (a.reachable or 0) < 0.5:
-            return f"{line} There are too few observations: see below."
-        return f"{line} Features are unrelated or noisy, or too few entries are known."
-    if h is None:
-        return line
-    if h.fair and _best(h) > POOR:
-        first, second = ("KFMC", "linear completion")
-        if a.verdict == "linear":
-            first, second = "Linear completion", "KFMC"
-        relation = "better than" if a.verdict == "kfmc" else "as well as"
-        return f"{first} does {relation} {second}, but little better than feature means."
-    if a.verdict == "kfmc" and h.linear_error < CLOSE:
-        return "Linear completion comes close, but KFMC does better."
-    if a.verdict == "linear":
-        as_good = h.kfmc_error <= 1.1 * max(h.linear_error, 0.05)
-        line += " KFMC does as well." if as_good else " KFMC is no better."
-    return line
-
-
-def _evidence(a: Advice, h: HeldOut) -> Iterator[str]:
-    on = "" if h.n_samples == a.n_samples else f" (in {h.n_samples} of the samples)"
+def _write_lines(a: Advice) -> Iterator[str]:
     yield (
-        f"Tested by hiding {h.n_entries} known entries{on}; error if filled with feature means = "
-        f"100 %: linear {_percent(h.linear_error)}, KFMC {_percent(h.kfmc_error)}."
+        f"{plural(a.n_samples, 'row')} x {plural(a.n_features, 'column')}, "
+        f"{a.observed_rate:.1%} observed."
     )
-    if h.fair and a.verdict in ("linear", "kfmc"):
-        yield f"Fills will be {_quality(_best(h))}."
-    if not h.fair:
-        line = (
-            "This test is too hard: samples that lose an entry to it have fewer left than those "
-            "to be filled."
-        )
-        if a.verdict == "kfmc":
-            line += " But pairs of features lie on curves, which KFMC can follow."
-        yield line
-
-
-def _best(h: HeldOut) -> float:
-    return min(h.linear_error, h.kfmc_error)
-
-
-def _quality(error: float) -> str:
-    if error < 0.1:
-        return "close to the true values"
-    if error < 0.35:
-        return "good"
-    if error < POOR:
-        return "rough: on the right side of the mean, not exact"
-    return "poor: little better than the mean"
-
-
-def _structure(a: Advice) -> str:
-    assert a.low_rank_rate is not None
-    assert a.kfmc_rate is not None
-    # Directions smaller than the error of the fills don't show.
-    noisy = a.held_out is not None and _best(a.held_out) > NOISY
-    certainty = "At least" if noisy else "About"
-    linear = "more than all" if a.low_rank_rate >= 1 else f"over {_percent(a.low_rank_rate)}"
-    curved = "more than all" if a.kfmc_rate >= 1 else f"about {_percent(a.kfmc_rate)}"
-    return (
-        f"{certainty} {a.latent_dimension} latent dimension(s); rank about {a.linear_rank}, in "
-        f"feature space {a.feature_rank}. Rules of thumb ask for {linear} of the entries for "
-        f"linear completion, {curved} for KFMC; {_percent(a.observed_rate)} are known."
-    )
-
-
-def _out_of_reach(a: Advice) -> Iterator[str]:
-    if a.thin_samples:
+    yield a.verdict
+    if a.n_held_out:
+        linear = "" if a.linear_error != a.linear_error else f", linear {a.linear_error:.3f}"
+        entries = plural(a.n_held_out, "held-out entry", "held-out entries")
+        yield f"Error at {entries} (column mean = 1): hirank {a.error:.3f}{linear}."
+    if a.latent_dimension is not None:
+        # Directions smaller than the error cannot be seen.
+        least = "at least" if a.error > NOISY_ERROR else "about"
         yield (
-            f"{len(a.thin_samples)} sample(s) have fewer known entries than the {a.sample_needs} "
-            f"needed and can't be relied on: {_named(a.thin_samples)}."
+            f"Estimates: {least} {plural(a.latent_dimension, 'latent dimension')}, rank "
+            f"{a.linear_rank}, rank {a.feature_rank} in feature space. By the paper's rules, "
+            f"linear completion requires {_rate(a.low_rank_rate)}, KFMC {_rate(a.kfmc_rate)}."
         )
-    if a.thin_features:
-        yield (
-            f"{len(a.thin_features)} feature(s) have fewer known entries than the "
-            f"{a.feature_needs} needed and can't be relied on: {_named(a.thin_features)}."
-        )
+    if a.reachable is not None and a.reachable < 1:
+        yield f"{a.reachable:.1%} of the missing entries have enough observed entries around them."
+    for what, needs, few in (
+        ("row", a.row_needs, a.sparse_rows),
+        ("column", a.column_needs, a.sparse_features),
+    ):
+        if few:
+            counted = plural(len(few), f"{what} has", f"{what}s have")
+            listed = _list(f"{name} (has {number})" for name, number in few.items())
+            yield f"{counted} fewer than the {needs} observed entries required: {listed}."
     if a.separate_groups:
-        groups = _listed(f"[{_listed(group)}]" for group in a.separate_groups)
-        yield f"No sample connects these groups of features, so nothing relates them: {groups}."
+        groups = _list(f"[{_list(group)}]" for group in a.separate_groups)
+        yield f"No row has observed entries of two of these groups of columns: {groups}."
+    for label, names in (
+        ("Hardly recovered better than by their mean", a.poor_features),
+        ("Rows without observed entries", a.empty_rows),
+        ("Columns without observed entries", a.empty_features),
+        ("Columns with a single value", a.constant_features),
+        ("Columns that are not numeric and were ignored", a.ignored_columns),
+    ):
+        if names:
+            yield f"{label}: {_list(names)}."
 
 
-def _set_aside(a: Advice) -> Iterator[str]:
-    if a.unrelated_features:
-        yield f"Filled no better than with their mean: {_listed(a.unrelated_features)}."
-    if a.empty_samples:
-        yield f"Samples without any known entry to go by: {_listed(a.empty_samples)}."
-    if a.empty_features:
-        yield f"Features without any known entry: {_listed(a.empty_features)}."
-    if a.constant_features:
-        yield f"Features with one value only, which tell nothing: {_listed(a.constant_features)}."
-    if a.ignored_columns:
-        yield f"Columns that are not numeric, left aside: {_listed(a.ignored_columns)}."
+def _rate(rate: float | None) -> str:
+    assert rate is not None
+    return f"{rate:.0%} of the entries" if rate < 1 else "more than all entries"
 
 
-def _named(counts: Mapping[Any, int]) -> str:
-    return _listed(f"{name} (has {number})" for name, number in counts.items())
-
-
-def _listed(items: Iterable[Any]) -> str:
-    texts = [str(item) for item in items]
-    rest = len(texts) - SHOWN
-    return ", ".join(texts[:SHOWN]) + (f" and {rest} more" if rest > 0 else "")
-
-
-def _percent(part: float) -> str:
-    return f"{100 * part:.1f} %" if part < 0.02 or 0.995 <= part < 1 else f"{100 * part:.0f} %"
+def _list(items: Iterable[Any]) -> str:
+    return abbreviated([str(item) for item in items], MAX_SHOWN)

@@ -1,4 +1,4 @@
-"""Which samples and features have too few known entries, whatever the method."""
+"""Rows and columns with too few observed entries for any method."""
 
 from __future__ import annotations
 
@@ -12,35 +12,35 @@ from hirank._typing import BoolArray, IntArray
 
 @dataclass(frozen=True)
 class Counts:
-    """What can be said from the pattern of holes alone, for n samples and the v features in use."""
+    """What the pattern of missing values alone shows, of n rows and v columns."""
 
-    thin_samples: BoolArray  # n
-    thin_features: BoolArray  # v
-    group: IntArray  # v; features in different groups are never known together
-    reachable: float | None  # part of the missing entries; None if nothing is missing
+    sparse_rows: BoolArray  # n
+    sparse_columns: BoolArray  # v
+    groups: list[IntArray]  # columns of different groups are never observed together
+    reachable: float | None  # share of the missing entries; None if nothing is missing
 
 
-def count(observed: BoolArray, sample_needs: int, feature_needs: int) -> Counts:
-    """Find samples and features with fewer entries than they need, and what is left of n x v.
+def count_observed(observed: BoolArray, row_needs: int, column_needs: int) -> Counts:
+    """Find rows and columns of a table, n x v, with fewer observed entries than they need.
 
-    A sample with d latent variables is d unknowns; each known entry is one equation, so d of them
-    are used up to place it and one more is the least that tells a right place from a wrong one.
+    A row with d latent variables has d unknowns and an equation for each observed entry: d of them
+    determine it, and one more is the least that can show that it is wrong.
 
-    A feature is a combination of as many functions of the latent variables as the table has rank
-    (Lemma 1: the monomials); each sample in which it is known is one equation for their weights.
+    A column combines as many functions of the latent variables as the rank of the table (Lemma 1:
+    the monomials); each row where it is observed is an equation for their weights.
 
-    A missing entry is out of reach if its sample or its feature is short of entries, or if none of
-    the features known in that sample has anything to do with it: no chain of samples connects them.
+    A missing entry is out of reach if its row or its column has too few observed entries, or if no
+    chain of rows connects it with a column that is observed in its row.
     """
     n, v = observed.shape
-    in_sample, in_feature = observed.sum(axis=1), observed.sum(axis=0)
-    thin_samples = in_sample < min(sample_needs, v)
-    thin_features = in_feature < min(feature_needs, n)
+    sparse_rows = observed.sum(axis=1) < min(row_needs, v)
+    sparse_columns = observed.sum(axis=0) < min(column_needs, n)
     together = observed.T.astype(np.float64) @ observed
-    n_groups, group = connected_components(together > 0, directed=False)
-    members = np.eye(n_groups)[group]  # v x groups
+    n_groups, label = connected_components(together > 0, directed=False)
+    members = np.eye(n_groups)[label]  # v x groups
     related = (observed @ members) @ members.T > 0
-    lost = ~related | thin_samples[:, None] | thin_features
+    lost = ~related | sparse_rows[:, None] | sparse_columns
     missing = ~observed
     reachable = float(1 - lost[missing].mean()) if missing.any() else None
-    return Counts(thin_samples, thin_features, group, reachable)
+    groups = [np.flatnonzero(label == number) for number in range(n_groups)]
+    return Counts(sparse_rows, sparse_columns, groups if n_groups > 1 else [], reachable)

@@ -1,20 +1,20 @@
 """Ranks of tables whose samples lie on polynomial surfaces: Lemma 1 and Theorem 2 of the paper.
 
 A sample is x = f(s) with `latent` variables s and m polynomials f of at most degree `degree`; a
-table may hold samples of several such surfaces ("manifolds"), each with polynomials of its own.
-Through a polynomial kernel of degree q, a sample becomes phi(x): all monomials of its m features up
-to degree q. Linear completion needs the rank of X to be low, KFMC that of phi(X).
+table may have samples of several such surfaces ("manifolds"), each with its own polynomials. A
+polynomial kernel of degree q maps a sample to phi(x), all monomials of its m features up to degree
+q. Linear completion requires the rank of X to be low, KFMC that of phi(X).
 """
 
 from __future__ import annotations
 
 from math import comb
 
-from hirank.estimators.validation import check_count
+from hirank._checks import check_counts
 
 
 def feature_dimension(n_features: int, *, kernel_degree: int = 2) -> int:
-    """Number of monomials of m features up to degree q: C(m + q, q).
+    """Return the number of monomials of m features up to degree q: C(m + q, q).
 
     Parameters
     ----------
@@ -29,8 +29,7 @@ def feature_dimension(n_features: int, *, kernel_degree: int = 2) -> int:
     >>> feature_dimension(20, kernel_degree=2)
     231
     """
-    check_count("n_features", n_features)
-    check_count("kernel_degree", kernel_degree)
+    check_counts(n_features=n_features, kernel_degree=kernel_degree)
     return comb(n_features + kernel_degree, kernel_degree)
 
 
@@ -43,7 +42,7 @@ def data_rank(
     manifolds: int = 1,
     constant: bool = True,
 ) -> int:
-    """Rank of the table itself: min(m, n, u C(d + p, p)), with probability 1.
+    """Return the rank of the table itself: min(m, n, u C(d + p, p)), with probability 1.
 
     Lemma 1 of the paper for one surface, and its generalization for several.
 
@@ -54,13 +53,13 @@ def data_rank(
     latent : int
         d, the number of latent variables of each surface.
     degree : int
-        p, the degree of the polynomials. 1 stands for linear subspaces.
+        p, the degree of the polynomials; 1 for linear subspaces.
     manifolds : int, default=1
         u, the number of surfaces.
     constant : bool, default=True
-        Whether the polynomials have a constant term. Those of
-        :func:`hirank.datasets.polynomial_manifolds` have none, so each surface has one monomial
-        less; for linear subspaces the rank is then min(m, n, u d).
+        Whether the polynomials have a constant term. Without one, as in
+        :func:`hirank.datasets.polynomial_manifolds`, each surface has one monomial less, and the
+        rank of linear subspaces is min(m, n, u d).
 
     Examples
     --------
@@ -74,8 +73,7 @@ def data_rank(
     >>> data_rank(1000, 30, latent=3, degree=1, manifolds=10, constant=False)
     30
     """
-    check_count("n_samples", n_samples)
-    check_count("n_features", n_features)
+    check_counts(n_samples=n_samples, n_features=n_features)
     return min(n_samples, n_features, data_monomials(latent, degree, manifolds, constant))
 
 
@@ -89,7 +87,7 @@ def feature_rank(
     kernel_degree: int = 2,
     constant: bool = True,
 ) -> int:
-    """Rank of phi(X), the table in feature space: min(C(m + q, q), n, u C(d + p q, p q)).
+    """Return the rank of phi(X): min(C(m + q, q), n, u C(d + p q, p q)).
 
     Theorem 2 of the paper for one surface, and its generalization for several.
 
@@ -107,8 +105,8 @@ def feature_rank(
 
     Notes
     -----
-    Surfaces are taken to be in general position. Large ones in few features can't be (two planes in
-    three dimensions share a line); then the number is an upper bound.
+    Surfaces are assumed to be in general position. Where that is impossible (two planes in three
+    dimensions share a line), the number is an upper bound.
 
     Examples
     --------
@@ -121,29 +119,22 @@ def feature_rank(
     >>> feature_rank(200, 20, latent=2, degree=4, kernel_degree=2) / 200
     0.225
     """
-    check_count("n_samples", n_samples)
+    check_counts(n_samples=n_samples)
     most = feature_dimension(n_features, kernel_degree=kernel_degree)
     monomials = feature_monomials(latent, degree, manifolds, kernel_degree, constant)
     return min(n_samples, most, monomials)
 
 
 def data_monomials(latent: int, degree: int, manifolds: int, constant: bool) -> int:
-    """Dimensions that the surfaces span if the table has no limits: u C(d + p, p)."""
-    _check_surfaces(latent, degree, manifolds)
+    """Return the dimension that the surfaces span in a large table: u C(d + p, p)."""
+    check_counts(latent=latent, degree=degree, manifolds=manifolds)
     return manifolds * (comb(latent + degree, degree) - (not constant))
 
 
 def feature_monomials(
     latent: int, degree: int, manifolds: int, kernel_degree: int, constant: bool
 ) -> int:
-    """Dimensions that they span in feature space: u C(d + p q, p q)."""
-    _check_surfaces(latent, degree, manifolds)
-    check_count("kernel_degree", kernel_degree)
+    """Return the dimension that they span in feature space: u C(d + p q, p q)."""
+    check_counts(latent=latent, degree=degree, manifolds=manifolds, kernel_degree=kernel_degree)
     each = comb(latent + degree * kernel_degree, latent)
     return manifolds * each if constant else manifolds * (each - 1) + 1
-
-
-def _check_surfaces(latent: int, degree: int, manifolds: int) -> None:
-    check_count("latent", latent)
-    check_count("degree", degree)
-    check_count("manifolds", manifolds)

@@ -1,17 +1,17 @@
-"""Which part of a table must be observed: the paper's rules of thumb ("On the sampling rate")."""
+"""The share of a table that must be observed: the paper's rules ("On the sampling rate")."""
 
 from __future__ import annotations
 
-from hirank.estimators.validation import check_count
+from hirank._checks import check_counts, count
 from hirank.theory.ranks import data_monomials, feature_dimension, feature_monomials
 
 
 def freedom(rank: int, n_rows: int, n_columns: int) -> float:
-    """Degrees of freedom of a matrix of a given rank, as a part of its entries.
+    """Return the degrees of freedom of a matrix of a given rank, as a share of its entries.
 
-    That is r (n + m - r) / (n m): 1 at full rank. A rank beyond that is what the structure would
-    have in a larger matrix. The formula then first goes on above 1, and would fall again beyond
-    (n + m) / 2; it is held there, so that more structure never asks for less.
+    That is r (n + m - r) / (n m), which is 1 at full rank. A larger rank is that of the structure
+    in a larger matrix: the result exceeds 1, and stays the same from r = (n + m) / 2 on, where the
+    formula would fall again.
 
     Parameters
     ----------
@@ -24,9 +24,8 @@ def freedom(rank: int, n_rows: int, n_columns: int) -> float:
     >>> freedom(5, 100, 20), freedom(20, 100, 20)
     (0.2875, 1.0)
     """
-    check_count("rank", rank, least=0)
-    check_count("n_rows", n_rows)
-    check_count("n_columns", n_columns)
+    count(0)("rank", rank)
+    check_counts(n_rows=n_rows, n_columns=n_columns)
     r = min(rank, (n_rows + n_columns) / 2)
     return r * (n_rows + n_columns - r) / (n_rows * n_columns)
 
@@ -40,10 +39,10 @@ def low_rank_rate(
     manifolds: int = 1,
     constant: bool = True,
 ) -> float:
-    """The observed part that linear (low-rank) completion must exceed.
+    """Return the observed share that linear (low-rank) completion must exceed.
 
     ((m + n) r - r^2) / (m n) with r = u C(d + p, p): as many entries as the table has degrees of
-    freedom. 1 or more means that no rate will do.
+    freedom. From 1 on, no share is enough.
 
     Parameters
     ----------
@@ -52,10 +51,10 @@ def low_rank_rate(
 
     Notes
     -----
-    The paper caps r at min(m, n). Then the formula never exceeds 1 and is 1 for any table of full
-    rank; as the rate must be larger, that is "more than 1" all the same, and so says the paper of
-    its second example. Here r is not capped, so that a number above 1 tells how far beyond
-    reach the table is: 1.45 in that example. Below full rank both are the same.
+    The paper limits r to min(m, n), so that the formula is 1 for any table of full rank ("more than
+    1" in its second example, since the rate must be larger). Here r is not limited: a number above
+    1, such as 1.45 in that example, shows how far out of reach the table is. Below full rank both
+    are the same.
 
     Examples
     --------
@@ -81,11 +80,11 @@ def kfmc_rate(
     kernel_degree: int = 2,
     constant: bool = True,
 ) -> float:
-    """The observed part that KFMC should have.
+    """Return the observed share that KFMC should have.
 
     (r / n + r / M - r^2 / (n M))^(1 / q) with r = u C(d + p q, p q) and M = C(m + q, q): phi(X) has
-    as many degrees of freedom, and one of its monomials is known if all of its up to q factors are.
-    1 or more means that the samples are too few or the structure is too rich.
+    as many degrees of freedom, and one of its monomials is observed if all of its up to q factors
+    are. From 1 on, there are too few samples or too many dimensions.
 
     Parameters
     ----------
@@ -94,8 +93,8 @@ def kfmc_rate(
 
     Notes
     -----
-    A rule of thumb, and a cautious one: phi(X) is determined by the far fewer numbers in X, so less
-    may do. On the paper's synthetic tables KFMC works well below it.
+    The rule is cautious, since phi(X) is determined by the far fewer numbers in X. On the paper's
+    synthetic tables, KFMC recovers well below this share.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""How rich a completed table is: latent dimension, rank, and rank in feature space."""
+"""Latent dimension, rank, and rank in feature space of an imputed table."""
 
 from __future__ import annotations
 
@@ -10,53 +10,51 @@ from sklearn.neighbors import NearestNeighbors
 from hirank._typing import Array
 from hirank.kernels import Poly
 
-NEIGHBORS = 12
+N_NEIGHBORS = 12
 LOCAL_SHARE = 0.95
-"""Part of the variance around a sample that its tangent directions must explain."""
+"""Share of the variance around a sample that its tangent directions must explain."""
 KERNEL_DEGREE = 2
 
 
 @dataclass(frozen=True)
 class Structure:
-    """Estimates, each to the accuracy with which the table could be completed."""
+    """Estimates, up to the error of the imputed values."""
 
     latent_dimension: int
     linear_rank: int
     feature_rank: int
 
 
-def measure(completed: Array, error: float, rng: np.random.Generator) -> Structure:
-    """Estimate the structure of a standardized, completed table, n x m.
+def measure_structure(completed: Array, error: float, rng: np.random.Generator) -> Structure:
+    """Estimate the structure of a standardized, imputed table, n x m.
 
-    `error` is the root mean square of what is wrong with its entries, in standard deviations. What
-    is smaller than that in the spectrum is not told from noise.
+    `error` is the root mean square error of its entries, in standard deviations. Parts of the
+    spectrum that are smaller cannot be distinguished from noise.
     """
     X = completed - completed.mean(axis=0)
-    rank = max(1, _rank(np.linalg.svd(X, compute_uv=False) ** 2, error**2 * X.size))
+    rank = max(1, _count_rank(np.linalg.svd(X, compute_uv=False) ** 2, error**2 * X.size))
     kernel = Poly(KERNEL_DEGREE, 1.0)
     wrong = X + error * rng.standard_normal(X.shape)
     across = (np.einsum("ij,ij->i", X, wrong) + 1) ** KERNEL_DEGREE
-    # |phi(x + e) - phi(x)|^2, summed: what the errors amount to in feature space
+    # |phi(x + e) - phi(x)|^2, summed: the size of the errors in feature space
     noise = float(np.sum(kernel.diag(wrong) + kernel.diag(X) - 2 * across))
     spectrum = np.linalg.eigvalsh(kernel.matrix(X, X))[::-1]
+    feature_rank = max(rank, _count_rank(np.maximum(spectrum, 0), noise))
     # A surface has at least as many dimensions as its tangents, and at most those that it spans.
-    return Structure(
-        min(local_dimension(X, error), rank), rank, max(rank, _rank(np.maximum(spectrum, 0), noise))
-    )
+    return Structure(min(local_dimension(X, error), rank), rank, feature_rank)
 
 
 def local_dimension(X: Array, error: float = 0.0) -> int:
-    """Directions that a table, n x m, extends in, as seen from a sample: the median over samples.
+    """Return the dimension of a table, n x m, around a sample: the median over samples.
 
-    Each sample and its nearest neighbors span mostly the tangent space there: as many principal
-    directions count as explain 95 % of their variance. Those count only whose variance is more than
-    noise of size `error` would show in its largest direction, error^2 (1 + sqrt(m / neighbors))^2.
-    Looking at neighbors only, it does not matter if the samples lie on one curved surface or on
-    several.
+    A sample and its nearest neighbors span mostly the tangent space there. The principal directions
+    that explain 95 % of their variance are counted, unless their variance is less than that of
+    noise of size `error` in its largest direction, error^2 (1 + sqrt(m / neighbors))^2. As only
+    neighbors are used, the samples may lie on one curved surface or on several.
 
-    With 12 neighbors, more than about 8 dimensions can't be told apart.
+    With 12 neighbors, dimensions above 8 or so are underestimated.
     """
-    count = min(NEIGHBORS, len(X) - 1)
+    count = min(N_NEIGHBORS, len(X) - 1)
     nearest = NearestNeighbors(n_neighbors=count + 1).fit(X)
     patches = X[nearest.kneighbors(X, return_distance=False)]
     patches = patches - patches.mean(axis=1, keepdims=True)
@@ -67,8 +65,8 @@ def local_dimension(X: Array, error: float = 0.0) -> int:
     return max(1, int(np.median(np.minimum(enough, (variances > noise).sum(axis=1)))))
 
 
-def _rank(spectrum: Array, noise: float) -> int:
-    """Leading values to keep so that no more than `noise` is left, of a falling spectrum."""
+def _count_rank(spectrum: Array, noise: float) -> int:
+    """Return how many leading values of a falling spectrum leave no more than `noise`."""
     left = np.cumsum(spectrum[::-1])[::-1]
     resolution = len(spectrum) * np.finfo(np.float64).eps * left[0]
     return int(np.sum(left > max(noise, resolution)))
