@@ -2,9 +2,9 @@
 
 from importlib.util import find_spec
 
-# What is optional: hirank.river can't be imported without river, and hirank.plot can't draw.
+# Optional packages: hirank.river and hirank.report need theirs to be imported, hirank.plot to draw.
 collect_ignore = [
-    f"src/hirank/{module}.py"
-    for module, needs in (("river", "river"), ("plot", "matplotlib"))
+    f"src/hirank/{path}"
+    for path, needs in (("river.py", "river"), ("plot.py", "matplotlib"), ("report", "jinja2"))
     if not find_spec(needs)
 ]

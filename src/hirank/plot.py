@@ -37,7 +37,7 @@ __all__ = ["candidates", "convergence", "held_out", "intervals", "missingness"]
 
 # Blue and vermilion of Okabe and Ito, which color-blind people can distinguish; grays for the rest.
 BLUE, VERMILION, GRAY, GRID, GROUND = "#0072b2", "#d55e00", "#6b6b6b", "#d3d9e0", "#f4f6f8"
-MARKERS = "+s^Dovp*X"
+MARKERS = "os^Dvp*Xh"
 MAX_BLOCKS = (500, 250)  # rows x columns; more cannot be seen on a page
 MAX_NAMES = 24  # columns up to which their names are written
 MAX_LETTERS = 18  # of a name in a picture
@@ -77,19 +77,15 @@ def missingness(X: Any, *, names: Iterable[object] | None = None, ax: Axes | Non
     # From transparent to blue, so that the picture suits light and dark pages.
     colors = LinearSegmentedColormap.from_list("missing", [BLUE + "00", BLUE])
     ax.set_facecolor(GROUND)
-    ax.imshow(
-        missing_rates(observed, *MAX_BLOCKS),
-        cmap=colors,
-        vmin=0,
-        vmax=1,
-        aspect="auto",
-        interpolation="none",
-        extent=(-0.5, m - 0.5, n - 0.5, -0.5),
-    )
+    blocks, extent = missing_rates(observed, *MAX_BLOCKS), (-0.5, m - 0.5, n - 0.5, -0.5)
+    image = ax.imshow(blocks, cmap=colors, aspect="auto", interpolation="none", extent=extent)
+    image.set_clim(0, 1)
     if m <= MAX_NAMES:
-        ax.set_xticks(range(m), labels, rotation=60, ha="right", rotation_mode="anchor")
-        for label in ax.get_xticklabels():
-            label.set_parse_math(False)
+        ax.set_xticks(range(m), labels, parse_math=False)
+        if max(map(len, labels)) > 3:
+            ax.tick_params("x", rotation=60)
+            for label in ax.get_xticklabels():
+                label.set(ha="right", rotation_mode="anchor")
     _label(ax, "column", "row", f"{number(100 * (1 - observed.mean()))} % missing")
     ax.grid(visible=False)
     return ax
@@ -166,16 +162,19 @@ def candidates(model: KFMC, *, ax: Axes | None = None) -> Axes:
     if not np.isfinite(results["error"]).any():
         raise ValueError("This fit compared no models. Fit a larger table, or set no parameters.")
     ax = _axes(ax)
+    error = results["error"]
     seconds = np.maximum(results["seconds"], 1e-3)  # 0 has no place on a logarithmic axis
     for family, marker in zip(dict.fromkeys(results["candidate"].tolist()), cycle(MARKERS)):
         mine = results["candidate"] == family
-        error = results["error"]
         ax.plot(seconds[mine], error[mine], marker, color=BLUE, fillstyle="none", label=family)
         mine &= results["weight"] > 0
         ax.plot(seconds[mine], error[mine], marker, color=VERMILION)
     ax.plot([], [], "o", color=VERMILION, label="filled: selected")
     _use_log_scale(ax, "x")
-    ax.set_ylim(0, 1.08 * np.nanmax(results["error"]))
+    if np.nanmax(error) > 30 * np.nanmin(error) > 0:
+        _use_log_scale(ax, "y")
+    else:
+        ax.set_ylim(0, 1.08 * np.nanmax(error))
     ax.legend(loc="upper center", bbox_to_anchor=(0.5, -0.16), ncols=3, frameon=False)
     _label(ax, "seconds", "error at held-out entries", plural(len(seconds), "model") + " compared")
     return ax
@@ -349,13 +348,15 @@ def _shorten(name: object) -> str:
 
 def _standardize(entries: dict[str, NDArray[Any]]) -> Array:
     """Return true and imputed values, 2 x h, in standard deviations from the column mean."""
-    place, column = np.unique(entries["feature"], return_inverse=True)
-    count = np.bincount(column, minlength=len(place))
-    mean = np.bincount(column, entries["truth"]) / count
-    spread = np.sqrt(np.bincount(column, (entries["truth"] - mean[column]) ** 2) / count)
-    varies = spread[column] > 0
-    pairs = np.array([entries["truth"], entries["fill"]])[:, varies]
-    return (pairs - mean[column][varies]) / spread[column][varies]
+    pairs = np.array([entries["truth"], entries["fill"]])
+    column = np.unique(entries["feature"], return_inverse=True)[1]
+    count = np.bincount(column)
+    largest = np.zeros(len(count))
+    np.maximum.at(largest, column, np.abs(pairs).max(axis=0))
+    pairs = pairs / np.where(largest > 0, largest, 1)[column]  # squares must not overflow
+    mean = (np.bincount(column, pairs[0]) / count)[column]
+    spread = np.sqrt(np.bincount(column, (pairs[0] - mean) ** 2) / count)[column]
+    return (pairs - mean)[:, spread > 0] / spread[spread > 0]
 
 
 def _find_column(model: KFMC, feature: int | str) -> int:

@@ -32,9 +32,9 @@ def test_blocks_contain_the_share_of_their_missing_entries(n, m, rows, columns, 
 
 
 @given(st.integers(0, 500), st.integers(2, 60))
-def test_few_of_many_are_evenly_spaced(n, most):
-    found = evenly_spaced(n, most)
-    assert len(found) == min(n, most)
+def test_few_of_many_are_evenly_spaced(n, max_count):
+    found = evenly_spaced(n, max_count)
+    assert len(found) == min(n, max_count)
     assert len(set(found.tolist())) == len(found)
     if n:
         assert (found[0], found[-1]) == (0, n - 1)

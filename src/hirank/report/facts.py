@@ -53,11 +53,6 @@ class Column:
     width: float  # mean width of intervals, in standard deviations
     coverage: float  # of intervals, at held-out entries
 
-    @property
-    def key(self) -> str:
-        """Name of its picture."""
-        return str(self.index)
-
 
 @dataclass(frozen=True)
 class Trial:
@@ -231,12 +226,7 @@ def _largest(table: ImputedTable, size: Array | None) -> Listing[Cell]:
     if size is None:
         return Listing([], 0)
     there = np.flatnonzero(~np.isnan(size))
-    if len(there) > MAX_LISTED:  # to sort all of a large table would take long
-        smallest = np.partition(size[there], -MAX_LISTED)[-MAX_LISTED]
-        best = there[size[there] >= smallest]
-    else:
-        best = there
-    best = best[np.argsort(-size[best], kind="stable")][:MAX_LISTED]
+    best = there[np.argsort(-size[there], kind="stable")][:MAX_LISTED]
     return Listing(list(_cells(table, best, size[best])), len(there))
 
 

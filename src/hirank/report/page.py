@@ -20,7 +20,7 @@ from hirank._text import duration, number, percent, plural
 from hirank._typing import PathLike
 from hirank.estimators.kfmc import KFMC
 from hirank.report.facts import collect_facts, sort_by_largest
-from hirank.report.pictures import draw_pictures
+from hirank.report.pictures import draw_columns, draw_pictures
 from hirank.report.table import make_table
 
 
@@ -91,6 +91,7 @@ def write_report(
     text = environment.get_template("page.html.j2").render(
         facts=facts,
         pictures=draw_pictures(model, facts),
+        column_pictures=draw_columns(model, facts),
         title=title,
         notes=notes,
         style=style,

@@ -22,7 +22,7 @@ from hirank.estimators.kfmc import KFMC
 from hirank.report.facts import Facts, sort_by_largest
 
 MAX_COLUMNS = 20  # with a picture of their held-out entries
-MAX_POINTS = 8000  # in all of these pictures
+MAX_POINTS = 5000  # in all of these pictures
 INK, MUTED = "#1b2127", "#56606b"
 VARIABLES = {
     plot.BLUE: "own",
@@ -48,7 +48,7 @@ STYLE = {
 
 
 def draw_pictures(model: KFMC, facts: Facts) -> dict[str, Markup]:
-    """Return the pictures by name; those of held-out entries by the numbers of their columns."""
+    """Return the pictures of the whole table by the names of the functions that draw them."""
     table = facts.table
     known = np.where(table.observed, table.values, np.nan)
     label = f"Pattern of missing values: {percent(facts.n_missing / known.size)} of the table"
@@ -61,22 +61,21 @@ def draw_pictures(model: KFMC, facts: Facts) -> dict[str, Markup]:
     if any(np.isfinite(trial.error) for trial in facts.trials):
         label = "Error of each compared model against the seconds that it took"
         found["candidates"] = make_svg("candidates", label, partial(plot.candidates, model))
-    return found | draw_held_out(model, facts)
+    if facts.n_held_out:
+        label = "Imputed against true values of all columns, in standard deviations"
+        found["held_out"] = make_svg("held_out", label, partial(plot.held_out, model))
+    return found
 
 
-def draw_held_out(model: KFMC, facts: Facts, max_columns: int = MAX_COLUMNS) -> dict[str, Markup]:
-    """Return pictures of the held-out entries of all columns, and of those with large errors."""
-    if not facts.n_held_out:
-        return {}
+def draw_columns(model: KFMC, facts: Facts, max_columns: int = MAX_COLUMNS) -> dict[int, Markup]:
+    """Return pictures of the held-out entries of the columns with the largest errors."""
     judged = [column for column in facts.columns if column.n_held_out]
-    judged = sort_by_largest(judged, "error")[:max_columns]
-    label = "Imputed against true values of all columns, in standard deviations"
-    found = {"all": make_svg("all", label, partial(plot.held_out, model))}
-    for column in judged:
+    found = {}
+    for column in sort_by_largest(judged, "error")[:max_columns]:
         label = f"Imputed against true values of {column.name}"
-        most = MAX_POINTS // len(judged)
-        draw = partial(plot.held_out, model, feature=column.index, max_points=most)
-        found[column.key] = make_svg(column.key, label, draw)
+        max_points = MAX_POINTS // min(len(judged), max_columns)
+        draw = partial(plot.held_out, model, feature=column.index, max_points=max_points)
+        found[column.index] = make_svg(f"column {column.index}", label, draw)
     return found
 
 
