@@ -26,17 +26,36 @@ def count(least: int = 1, most: int | None = None) -> Rule:
     return rule
 
 
-def number(*, above: float | None = None, least: float | None = None) -> Rule:
+def number(
+    *, above: float | None = None, least: float | None = None, most: float | None = None
+) -> Rule:
     """Require a finite number in range."""
 
     def rule(name: str, value: Any) -> None:
         fine = isinstance(value, Real) and not isinstance(value, bool) and np.isfinite(float(value))
-        if fine and (above is None or value > above) and (least is None or value >= least):
+        in_range = fine and (above is None or value > above) and (least is None or value >= least)
+        if in_range and (most is None or value <= most):
             return
         limit = f" above {above:g}" if above is not None else f" of at least {least:g}"
+        limit += "" if most is None else f" and at most {most:g}"
         raise ParameterError(name, f"must be a number{limit}; got {value!r}.")
 
     return rule
+
+
+def optional(rule: Rule, default: str | None = None) -> Rule:
+    """Allow `default`, which is None or a word such as "auto", besides what `rule` allows."""
+
+    def either(name: str, value: Any) -> None:
+        if value is default or (isinstance(value, str) and value == default):
+            return
+        try:
+            rule(name, value)
+        except ParameterError as error:
+            problem = error.problem.replace("must be", f"must be {default!r} or", 1)
+            raise ParameterError(name, problem) from None
+
+    return either
 
 
 def check_counts(**values: Any) -> None:

@@ -113,7 +113,7 @@ def test_the_chosen_rank_is_told(low_rank):
     [
         (LRF(16), "rank=16 is more than the table allows.*at most 15"),
         (LRF(0), "rank.*at least 1"),
-        (LRF(2.5), "rank.*whole number"),
+        (LRF(2.5), "rank.*integer"),
         (LRF(ridge=-1), "ridge.*above 0"),
         (LRF(tol=-1), "tol"),
         (NNM(tol=0), "tol.*above 0"),

@@ -3,25 +3,24 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass, replace
-from typing import Self
+from typing import ClassVar, Self
 
 import numpy as np
 
+from hirank._checks import Rule, count, number, optional
 from hirank._typing import Array, BoolArray
-from hirank.baselines._recorder import Recorder
-from hirank.baselines.online import OnlineImputer, after_batches
-from hirank.baselines.sfmc import PATH, Walk, choose_end, start_atoms
+from hirank.baselines.online import ONLINE_RULES, OnlineImputer, learn_in_batches
+from hirank.baselines.sfmc import FactorPath, start_atoms
 from hirank.baselines.sparse_codes import (
     SparseRows,
-    atoms_of,
+    VanishedCodesError,
+    count_atoms,
     improve_codes,
     lasso_codes,
+    measure_unit,
     refit,
-    unit_of,
-    vanished,
 )
-from hirank.estimators.validation import check_count, check_number
-from hirank.optim.path import path_to
+from hirank.optim.trace import Monitor
 
 BATCH = 50
 """Rows whose codes are found with one and the same dictionary."""
@@ -115,28 +114,27 @@ class DLSR(OnlineImputer):
     n_start: int = 400
     scale: bool | str = False
 
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        if self.n_components != "auto":
-            check_count("n_components (if not 'auto')", self.n_components)
-        if self.l1 != "auto":
-            check_number("l1 (if not 'auto')", self.l1, above=0)
+    _rules: ClassVar[dict[str, Rule]] = {
+        "n_components": optional(count(), "auto"),
+        "l1": optional(number(above=0), "auto"),
+        **ONLINE_RULES,
+    }
 
-    def _start(self, X: Array, observed: BoolArray, rng: np.random.Generator) -> Learned:
-        count = atoms_of(self.n_components, X.shape, 3)
+    def _start(self, X: Array, observed: BoolArray, rng: np.random.Generator) -> OnlineDictionary:
+        n_atoms = count_atoms(self.n_components, X.shape, 3)
         l1 = None if self.l1 == "auto" else float(self.l1)
-        return first_dictionary(X, observed, count, l1, rng)
+        return first_dictionary(X, observed, n_atoms, l1, rng)
 
     @property
     def dictionary_(self) -> Array:
         self._check_started()
-        assert isinstance(self._rows, Learned)
+        assert isinstance(self._rows, OnlineDictionary)
         return self._rows.D * self._scaling.spread
 
     @property
     def l1_(self) -> float:
         self._check_started()
-        assert isinstance(self._rows, Learned)
+        assert isinstance(self._rows, OnlineDictionary)
         return self._rows.l1
 
 
@@ -146,31 +144,31 @@ def first_dictionary(
     count: int,
     l1: float | None,
     rng: np.random.Generator,
-) -> Learned:
+) -> OnlineDictionary:
     """A model from a sparse factorization of first rows, n x m, with 0 where not observed.
 
     Atoms there have the size of rows in units of their entries; here they have size 1, and the same
     l1 is smaller by that factor.
     """
-    m, unit = X.shape[1], unit_of(X, observed)
+    m, unit = X.shape[1], measure_unit(X, observed)
     D = np.zeros((count, m))
     if not X.any():
-        return Learned.of(D, l1 or LEAST_L1, unit)
+        return OnlineDictionary.start(D, l1 or LEAST_L1, unit)
     known, size = X / unit, float(np.sqrt(m))
-    walk = Walk(Recorder(), START_STEPS, START_TOL)
-    atoms = start_atoms(known, observed, count, rng)
-    end = choose_end(walk, known, observed, atoms, rng) if l1 is None else l1 * size
-    *_, (_, model) = walk.along(known, observed, atoms, path_to(PATH, end))
-    found = model.D / np.linalg.norm(model.D, axis=1, keepdims=True)
+    path = FactorPath(start_atoms(known, observed, count, rng), START_STEPS, START_TOL)
+    given = None if l1 is None else l1 * size
+    end, solution = path.fit(known, observed, given, rng, Monitor())
+    atoms = solution.state.D
+    found = atoms / np.linalg.norm(atoms, axis=1, keepdims=True)
     D[: len(found)] = found
     l1 = max(end / size, LEAST_L1) if l1 is None else l1
     if not lasso_codes(X, observed, D, l1 * unit).any():
-        raise vanished(l1)
-    return Learned.of(D, l1, unit)
+        raise VanishedCodesError(l1)
+    return OnlineDictionary.start(D, l1, unit)
 
 
 @dataclass(frozen=True)
-class Learned:
+class OnlineDictionary:
     """A dictionary, and the sums over rows from which it follows."""
 
     D: Array  # r x m
@@ -181,7 +179,7 @@ class Learned:
     rows: int  # seen so far
 
     @classmethod
-    def of(cls, D: Array, l1: float, unit: float) -> Self:
+    def start(cls, D: Array, l1: float, unit: float) -> Self:
         """A model that has seen no rows."""
         r, m = D.shape
         return cls(D, l1, unit, np.zeros((m, r, r)), np.zeros((m, r)), 0)
@@ -189,10 +187,10 @@ class Learned:
     def complete(self, X: Array, observed: BoolArray) -> Array:
         return SparseRows(self.D, self.l1 * self.unit).complete(X, observed)
 
-    def after(self, X: Array, observed: BoolArray, keep: float) -> tuple[Self, float]:
-        return after_batches(self, X, observed, keep, BATCH)
+    def learn(self, X: Array, observed: BoolArray, keep: float) -> tuple[Self, float]:
+        return learn_in_batches(self, X, observed, keep, BATCH)
 
-    def after_batch(self, X: Array, observed: BoolArray, keep: float) -> tuple[Self, float]:
+    def learn_batch(self, X: Array, observed: BoolArray, keep: float) -> tuple[Self, float]:
         r, m = self.D.shape
         l1 = max(self.l1, STRONG * 0.5 ** (self.rows / HALF))
         used = self.D.any(axis=1)
@@ -209,9 +207,9 @@ class Learned:
         products = past * self.products + X.T @ (Z * fading[:, None])
         D = improve_dictionary(self.D, grams, products)
         model = replace(self, D=D, grams=grams, products=products, rows=rows)
-        return (model._with_new_atoms(X, observed) if l1 <= 2 * self.l1 else model), misfit
+        return (model._replace_unused_atoms(X, observed) if l1 <= 2 * self.l1 else model), misfit
 
-    def _with_new_atoms(self, X: Array, observed: BoolArray) -> Self:
+    def _replace_unused_atoms(self, X: Array, observed: BoolArray) -> Self:
         """The model with rows that it can't express in the place of atoms that are not in use."""
         use = np.einsum("jkk->k", self.grams)
         free = np.flatnonzero(use <= UNUSED * use.mean())
@@ -232,7 +230,7 @@ class Learned:
         grams[:, free], grams[:, :, free], products[:, free] = 0, 0, 0
         return replace(self, D=D, grams=grams, products=products)
 
-    def rescaled(self, ratio: Array) -> Self:
+    def rescale(self, ratio: Array) -> Self:
         D = self.D * ratio
         size = np.maximum(np.linalg.norm(D, axis=1), 1)  # atoms must stay in the ball
         return replace(

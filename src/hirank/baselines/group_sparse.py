@@ -2,42 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import KW_ONLY, dataclass
-from typing import NamedTuple
+from collections.abc import Iterator, Sequence
+from dataclasses import KW_ONLY, dataclass, replace
+from typing import ClassVar
 
 import numpy as np
 
+from hirank._checks import Rule, number, optional
 from hirank._typing import Array, BoolArray
-from hirank.baselines._recorder import NOTHING, Completed, Recorder
 from hirank.baselines.sparse_codes import (
     SparseRows,
-    best_end,
-    momentum,
-    shrunk,
-    unit_of,
-    vanished,
+    VanishedCodesError,
+    extrapolation_weights,
+    measure_unit,
+    select_end,
+    soft_threshold,
 )
+from hirank.baselines.table_imputer import TABLE_RULES, TableFit, TableImputer
 from hirank.core.init import soft_impute
-from hirank.estimators.base import Imputer
-from hirank.estimators.validation import check_count, check_number, generator
+from hirank.estimators.validation import generator
+from hirank.exceptions import StopReason
+from hirank.optim.loop import Solution, has_stalled, minimize_each
 from hirank.optim.path import path_to
-from hirank.optim.trace import Callback
+from hirank.optim.trace import Monitor
 
-PATH = (0.12, 0.06, 0.03, 0.015, 0.007, 0.003, 0.0015)
-"""The path of l1, in units of the root mean square of the entries."""
-INNER = 20
-"""Accelerated steps for the codes between two steps for the missing entries."""
-WORKING = 64
-"""Samples that a sample may use in one step, unless it uses more already."""
-CHUNK = 4_000_000
-"""Numbers in the largest intermediate array."""
-SOLVE = 10
-"""Iterations of conjugate gradients for the missing entries."""
+PATH = (0.12, 0.06, 0.03, 0.015, 0.007, 0.003, 0.0015)  # of l1, over the rms of the entries
+CODE_STEPS = 20  # accelerated steps for the codes between two steps for the missing entries
+WORKING_SET = 64  # samples that a sample may use in one step, unless it uses more already
+ENTRY_STEPS = 10  # iterations of conjugate gradients for the missing entries
+CHUNK = 4_000_000  # numbers in the largest intermediate array
 
 
 @dataclass(eq=False, repr=False)
-class GroupSparse(Imputer):
+class GroupSparse(TableImputer):
     """Imputation by self-expression: each sample is a combination of few other samples.
 
     Minimizes 1/2 |X - C X|^2 + l1 sum_ij |c_ij| |x_j| over coefficients C (n_samples x n_samples,
@@ -104,90 +101,87 @@ class GroupSparse(Imputer):
     random_state: int | np.random.RandomState | None = None
     scale: bool | str = False
 
-    def _check_parameters(self) -> None:
-        if self.l1 != "auto":
-            check_number("l1 (if not 'auto')", self.l1, above=0)
-        check_count("max_iter", self.max_iter)
-        check_number("tol", self.tol, least=0)
+    _rules: ClassVar[dict[str, Rule]] = {"l1": optional(number(above=0), "auto"), **TABLE_RULES}
 
     def _most_steps(self) -> int:
         return (1 + (self.l1 == "auto")) * (len(PATH) + 1) * self.max_iter
 
-    def _learn(
-        self, X: Array, observed: BoolArray, callback: Callback
-    ) -> tuple[Completed, SparseRows]:
-        record = Recorder(callback)
+    def _fit_table(self, X: Array, observed: BoolArray, monitor: Monitor) -> TableFit:
         if not X.shape[1]:
-            done = record.finish_with(X, NOTHING, l1=0.0, coefficients=np.zeros((len(X), len(X))))
-            return done, SparseRows(np.zeros((0, 0)), 1.0)
-        unit = unit_of(X, observed)
+            model, details = SparseRows(X[:0], 1.0), {"l1": 0.0, "coefficients": _no_codes(X)}
+            return TableFit(X, model, StopReason.NOTHING_TO_FIT, details)
+        unit = measure_unit(X, observed)
         known = np.where(observed, X, 0) / unit
-        walk = Walk(record, self.max_iter, self.tol)
-        rng = generator(self.random_state)
-        l1 = choose_end(walk, known, observed, rng) if self.l1 == "auto" else float(self.l1)
-        *_, (l1, model) = walk.along(known, observed, path_to(PATH, l1))
-        if len(X) > 1 and not model.C.any():
-            raise vanished(l1)
-        filled = np.where(observed, X, unit * model.X)
-        reason = record.ended() if record.stopped else walk.reason
-        done = record.finish_with(filled, reason, l1=l1, coefficients=model.C)
+
+        def follow(
+            X: Array, observed: BoolArray, path: Sequence[float]
+        ) -> Iterator[tuple[float, Solution[Expression]]]:
+            solvers = ((l1, SelfExpression(~observed, l1, self.tol)) for l1 in path)
+            start = Expression(_no_codes(X), soft_impute(X, observed))
+            return minimize_each(solvers, start, max_iter=self.max_iter, monitor=monitor)
+
+        def imputed(X: Array, observed: BoolArray) -> Iterator[Array]:
+            return (one.state.X for _, one in follow(X, observed, PATH))
+
+        if self.l1 == "auto":
+            end = select_end(PATH, imputed, known, observed, generator(self.random_state))
+        else:
+            end = float(self.l1)
+        *_, (l1, solution) = follow(known, observed, path_to(PATH, end))
+        C = solution.state.C
+        if len(X) > 1 and not C.any():
+            raise VanishedCodesError(l1)
+        filled = np.where(observed, X, unit * solution.state.X)
         sizes = np.linalg.norm(filled, axis=1, keepdims=True)
-        return done, SparseRows(filled / np.where(sizes > 0, sizes, 1), l1 * unit)
+        model = SparseRows(filled / np.where(sizes > 0, sizes, 1), l1 * unit)
+        return TableFit(filled, model, solution.reason, {"l1": l1, "coefficients": C})
 
 
-class Expression(NamedTuple):
+def _no_codes(X: Array) -> Array:
+    return np.zeros((len(X), len(X)))
+
+
+@dataclass(frozen=True)
+class Expression:
     """X ~ C X."""
 
     C: Array  # n x n, zeros on the diagonal
     X: Array  # n x m, completed
+    objective: float = np.inf
 
 
-class Walk:
-    """The path of falling l1, step by step; each stage starts from the last."""
+@dataclass(frozen=True)
+class SelfExpression:
+    """Solver for one l1: coefficients and missing entries in turn."""
 
-    def __init__(self, record: Recorder, max_iter: int, tol: float) -> None:
-        self.record, self.max_iter, self.tol = record, max_iter, tol
-        self.reason = ""
+    missing: BoolArray  # n x m
+    l1: float
+    tol: float
+    monotone: ClassVar[bool] = True
 
-    def along(
-        self, X: Array, observed: BoolArray, path: tuple[float, ...]
-    ) -> Iterator[tuple[float, Expression]]:
-        """What each l1 in turn leads to, for X, n x m, with 0 where not observed."""
-        model = Expression(np.zeros((len(X), len(X))), soft_impute(X, observed))
-        for l1 in path:
-            model = self._settle(model, ~observed, l1)
-            yield l1, model
-            if self.record.stopped:
-                return
+    def init(self, start: Expression) -> Expression:
+        return replace(start, objective=np.inf)
 
-    def _settle(self, model: Expression, missing: BoolArray, l1: float) -> Expression:
-        C, X = model
-        stage, before = self.record.stages, np.inf
-        for _ in range(self.max_iter):
-            C = improve_coefficients(C, X, l1)
-            X, objective = improve_entries(C, X, missing, l1)
-            if self.record.record(objective, stage):
-                break
-            if before - objective <= self.tol * objective:
-                self.reason = self.record.converged(self.tol, "the objective")
-                break
-            before = objective
-        else:
-            self.reason = self.record.exhausted(self.max_iter)
-        return Expression(C, X)
+    def step(self, state: Expression) -> Expression:
+        C = improve_coefficients(state.C, state.X, self.l1)
+        return Expression(C, *improve_entries(C, state.X, self.missing, self.l1))
+
+    def terminate(self, state: Expression, objectives: Sequence[float]) -> bool:
+        return has_stalled(objectives, self.tol)
 
 
-def objective_of(C: Array, X: Array, l1: float) -> float:
-    """1/2 |X - C X|^2 + l1 sum_ij |c_ij| |x_j|."""
+def penalized_error(C: Array, X: Array, l1: float) -> float:
+    """Return 1/2 |X - C X|^2 + l1 sum_ij |c_ij| |x_j|."""
     groups = np.abs(C).sum(axis=0) @ np.linalg.norm(X, axis=1)
     return float(np.sum((X - C @ X) ** 2) / 2 + l1 * groups)
 
 
-def improve_coefficients(C: Array, X: Array, l1: float) -> Array:
-    """Coefficients, n x n, after some accelerated proximal steps, for samples of unit size.
+def improve_coefficients(C: Array, X: Array, l1: float, working_set: int = WORKING_SET) -> Array:
+    """Return coefficients, n x n, after some accelerated proximal steps.
 
-    Each row works on the samples it uses and those its residual points at, up to `WORKING` in all:
-    the others would stay at 0 as a rule, and get their turn in the next call if not.
+    The steps are those for samples of unit size. Each row works on the samples that it uses and
+    those most correlated with its residual, up to `working_set` in all: the others would stay at 0
+    as a rule, and are reached by the next call if not.
     """
     n, m = X.shape
     sizes = np.linalg.norm(X, axis=1)
@@ -197,23 +191,23 @@ def improve_coefficients(C: Array, X: Array, l1: float) -> Array:
         return np.zeros_like(C)
     limit = float(np.linalg.norm(U, 2)) ** 2
     B = C * sizes
-    size = max(1, CHUNK // (min(n, WORKING) * m))
+    size = max(1, CHUNK // (min(n, working_set) * m))
     for first in range(0, n, size):
         rows = np.arange(first, min(n, first + size))
         wanted = np.abs((X[rows] - B[rows] @ U) @ U.T)
         wanted[B[rows] != 0] = np.inf
         wanted[np.arange(len(rows)), rows] = -1
-        count = min(n - 1, max(WORKING, int(np.isinf(wanted).sum(axis=1).max())))
-        chosen = np.argpartition(-wanted, count - 1, axis=1)[:, :count]
-        start = np.take_along_axis(B[rows], chosen, axis=1)
-        after = _proximal_steps(start, U[chosen], X[rows], l1, limit)
+        count = min(n - 1, max(working_set, int(np.isinf(wanted).sum(axis=1).max())))
+        selected = np.argpartition(-wanted, count - 1, axis=1)[:, :count]
+        start = np.take_along_axis(B[rows], selected, axis=1)
+        after = _proximal_steps(start, U[selected], X[rows], l1, limit)
         B[rows] = 0
-        B[rows[:, None], chosen] = after
+        B[rows[:, None], selected] = after
     return B / sizes
 
 
 def _proximal_steps(start: Array, atoms: Array, X: Array, l1: float, limit: float) -> Array:
-    """Codes, n x k, of rows X, n x m, each in atoms of its own, n x k x m.
+    """Return codes, n x k, of rows X, n x m, each in atoms of its own, n x k x m.
 
     A row whose objective has risen keeps its codes.
     """
@@ -225,31 +219,31 @@ def _proximal_steps(start: Array, atoms: Array, X: Array, l1: float, limit: floa
         return np.sum(residual(codes) ** 2, axis=1) / 2 + l1 * np.abs(codes).sum(axis=1)
 
     before, ahead = start, start
-    for weight in momentum(INNER):
+    for weight in extrapolation_weights(CODE_STEPS):
         gradient = (atoms @ residual(ahead)[:, :, None])[:, :, 0]
-        after = shrunk(ahead - gradient / limit, l1 / limit)
+        after = soft_threshold(ahead - gradient / limit, l1 / limit)
         ahead = after + weight * (after - before)
         before = after
     return np.where((objectives(before) > objectives(start))[:, None], start, before)
 
 
 def improve_entries(C: Array, X: Array, missing: BoolArray, l1: float) -> tuple[Array, float]:
-    """X, n x m, with missing entries that fit better for given coefficients, and the objective."""
-    before = objective_of(C, X, l1)
+    """Return X, n x m, with missing entries that fit better, and the objective."""
+    before = penalized_error(C, X, l1)
     best = _fit_entries(C, X, missing, np.zeros(len(X)))
-    after = objective_of(C, best, l1)
+    after = penalized_error(C, best, l1)
     if after <= before:
         return best, after
-    # |x| <= (|x|^2 / s + s) / 2 with equality at s = |x|: a ridge that can't raise the sum.
+    # |x| <= (|x|^2 / s + s) / 2 with equality at s = |x|: a ridge that cannot raise the sum.
     sizes = np.linalg.norm(X, axis=1)
     ridge = l1 * np.abs(C).sum(axis=0) / np.where(sizes > 0, sizes, 1)
     best = _fit_entries(C, X, missing, ridge)
-    after = objective_of(C, best, l1)
+    after = penalized_error(C, best, l1)
     return (best, after) if after <= before else (X, before)
 
 
 def _fit_entries(C: Array, X: Array, missing: BoolArray, ridge: Array) -> Array:
-    """Conjugate gradients on 1/2 |X - C X|^2 + 1/2 sum_j ridge_j |x_j|^2 over missing entries."""
+    """Minimize 1/2 |X - C X|^2 + 1/2 sum_j ridge_j |x_j|^2 over missing entries."""
 
     def apply(P: Array) -> Array:
         R = P - C @ P
@@ -257,7 +251,7 @@ def _fit_entries(C: Array, X: Array, missing: BoolArray, ridge: Array) -> Array:
 
     residual = -apply(X)
     direction, size = residual, float(np.sum(residual**2))
-    for _ in range(SOLVE):
+    for _ in range(ENTRY_STEPS):
         image = apply(direction)
         curvature = float(np.sum(direction * image))
         if curvature <= 0:
@@ -269,12 +263,3 @@ def _fit_entries(C: Array, X: Array, missing: BoolArray, ridge: Array) -> Array:
         direction = residual + (after / size) * direction
         size = after
     return X
-
-
-def choose_end(walk: Walk, X: Array, observed: BoolArray, rng: np.random.Generator) -> float:
-    """The l1 on the path that recovers hidden entries of X, n x m, best."""
-
-    def fills(known: Array, seen: BoolArray) -> Iterator[Array]:
-        return (model.X for _, model in walk.along(known, seen, PATH))
-
-    return best_end(PATH, fills, X, observed, rng)

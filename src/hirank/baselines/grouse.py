@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass, replace
-from typing import Self
+from typing import ClassVar, Self
 
 import numpy as np
 
+from hirank._checks import Rule, count, number, optional
 from hirank._typing import Array, BoolArray
-from hirank.baselines.online import OnlineImputer
-from hirank.estimators.validation import check_count, check_number
+from hirank.baselines.online import ONLINE_RULES, OnlineImputer
 from hirank.models.als import start_subspace
 
 RIDGE = 1e-4
@@ -78,15 +78,12 @@ class GROUSE(OnlineImputer):
     _: KW_ONLY
     cut: float = 0.03
 
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        if self.rank != "auto":
-            check_count("rank (if not 'auto')", self.rank)
-        check_number("step", self.step, above=0)
-        check_number("cut", self.cut, least=0)
-        for name in ("step", "cut"):
-            if getattr(self, name) > 1:
-                raise ValueError(f"{name} is a share, at most 1; got {getattr(self, name)!r}.")
+    _rules: ClassVar[dict[str, Rule]] = {
+        "rank": optional(count(), "auto"),
+        "step": number(above=0, most=1),
+        "cut": number(least=0, most=1),
+        **ONLINE_RULES,
+    }
 
     def _start(self, X: Array, observed: BoolArray, rng: np.random.Generator) -> TurningSubspace:
         V, _ = start_subspace(X, observed, self.rank, rng, RIDGE)
@@ -113,7 +110,7 @@ class TurningSubspace:
         codes = np.array([_codes(self.U, x, o, self.cut) for x, o in zip(X, observed, strict=True)])
         return np.where(observed, X, codes @ self.U.T)
 
-    def after(self, X: Array, observed: BoolArray, keep: float) -> tuple[Self, float]:
+    def learn(self, X: Array, observed: BoolArray, keep: float) -> tuple[Self, float]:
         """One geodesic step for each row; `keep` has no part in it."""
         U, misfit = self.U.copy(), 0.0
         for x, o in zip(X, observed, strict=True):
@@ -130,7 +127,7 @@ class TurningSubspace:
         # Thousands of turns drift from orthogonal.
         return replace(self, U=np.linalg.qr(U)[0]), misfit
 
-    def rescaled(self, ratio: Array) -> Self:
+    def rescale(self, ratio: Array) -> Self:
         return replace(self, U=np.linalg.qr(self.U * ratio[:, None])[0])
 
 

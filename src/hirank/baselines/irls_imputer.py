@@ -4,26 +4,34 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import KW_ONLY, dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
+from hirank._checks import Rule, count, number, optional
 from hirank._typing import Array, BoolArray
-from hirank.baselines._recorder import NOTHING, Completed, Recorder
-from hirank.baselines.reweighted import Plan, complete_table
-from hirank.estimators.base import Imputer
-from hirank.estimators.validation import check_count, check_number, generator
+from hirank.baselines.reweighted import PenaltyPath, fit_irls
+from hirank.baselines.table_imputer import TABLE_RULES, TableFit, TableImputer
+from hirank.estimators.validation import generator
+from hirank.exceptions import StopReason
 from hirank.kernels import Kernel
 from hirank.models.row_models import Dictionary
 from hirank.optim.path import Stage
-from hirank.optim.trace import Callback
+from hirank.optim.trace import Monitor
+
+IRLS_RULES: dict[str, Rule] = {
+    "power": number(above=0, most=1),
+    "smoothing": optional(number(above=0), "auto"),
+    "n_landmarks": optional(count(), "auto"),
+    **TABLE_RULES,
+}
 
 
 @dataclass(eq=False, repr=False)
-class IRLSImputer(Imputer):
-    """Missing entries chosen such that the Schatten-p penalty of a kernel matrix is low.
+class IRLSImputer(TableImputer):
+    """Imputes such that the Schatten-p penalty of a kernel matrix is low.
 
-    A subclass says which kernels are to be tried (``_plans``).
+    A subclass returns the kernels that are compared, with their paths (``_paths``).
     """
 
     _: KW_ONLY
@@ -34,23 +42,15 @@ class IRLSImputer(Imputer):
     tol: float = 1e-3
     random_state: int | np.random.RandomState | None = None
 
+    _rules: ClassVar[dict[str, Rule]] = IRLS_RULES
+    _quantity: ClassVar[str] = "the penalty"
+
     @abstractmethod
-    def _plans(self, X: Array, observed: BoolArray) -> list[Plan]:
-        """The ways to complete X, n x v, among which to choose."""
+    def _paths(self, X: Array, observed: BoolArray) -> list[PenaltyPath]:
+        """Return the paths for X, n x v, from which the best is selected."""
 
-    def _check_parameters(self) -> None:
-        check_number("power", self.power, above=0)
-        if self.power > 1:
-            raise ValueError(f"power must be at most 1; got {self.power!r}.")
-        if self.smoothing != "auto":
-            check_number("smoothing (if not 'auto')", self.smoothing, above=0)
-        if self.n_landmarks != "auto":
-            check_count("n_landmarks (if not 'auto')", self.n_landmarks)
-        check_count("max_iter", self.max_iter)
-        check_number("tol", self.tol, least=0)
-
-    def _plan(self, kernel: Kernel, bandwidth: float = 1.0) -> Plan:
-        return Plan(
+    def _path(self, kernel: Kernel, bandwidth: float = 1.0) -> PenaltyPath:
+        return PenaltyPath(
             kernel,
             bandwidth,
             float(self.power),
@@ -61,28 +61,25 @@ class IRLSImputer(Imputer):
         )
 
     def _most_steps(self) -> int:
-        anything = np.ones((1, 1))
-        plans = self._plans(anything, anything > 0)
-        return (len(plans) + 1) * len(plans[0].stages) * self.max_iter
+        paths = self._paths(*_ANY_TABLE)
+        return (len(paths) + 1) * len(paths[0].stages) * self.max_iter
 
-    def _learn(
-        self, X: Array, observed: BoolArray, callback: Callback
-    ) -> tuple[Completed, Dictionary]:
-        record = Recorder(callback)
+    def _fit_table(self, X: Array, observed: BoolArray, monitor: Monitor) -> TableFit:
         if not X.shape[1]:
-            plan = self._plans(np.ones((1, 1)), np.ones((1, 1), bool))[0]
-            details = self._details(plan.kernel, plan.stages[0])
-            return record.finish_with(X, NOTHING, **details), Dictionary(X, ())
-        rng = generator(self.random_state)
-        found = complete_table(X, observed, self._plans(X, observed), rng, record)
-        last = found.plan.stages[len(found.settings) - 1]
-        details = self._details(found.settings[-1].kernel, last)
-        filled = np.where(observed, X, found.X)
-        return record.finish_with(filled, found.reason, **details), Dictionary(
-            found.D, found.settings
-        )
+            path = self._paths(*_ANY_TABLE)[0]
+            details = self._details(path.kernel, path.stages[0])
+            return TableFit(X, Dictionary(X, ()), StopReason.NOTHING_TO_FIT, details)
+        paths, rng = self._paths(X, observed), generator(self.random_state)
+        fit = fit_irls(X, observed, paths, rng, monitor)
+        reached, stages = len(fit.settings), fit.path.stages
+        details = self._details(fit.settings[-1].kernel, stages[reached - 1])
+        early = (reached, len(stages)) if reached < len(stages) else None
+        return TableFit(fit.X, Dictionary(fit.D, fit.settings), fit.reason, details, early)
 
     def _details(self, kernel: Kernel, last: Stage) -> dict[str, Any]:
-        """What a user may want to know of the last stage."""
+        """Return the fitted attributes that describe the last stage."""
         details: dict[str, Any] = {"kernel": kernel, "smoothing": last.beta}
         return details | ({"bandwidth": last.bandwidth} if hasattr(self, "bandwidth") else {})
+
+
+_ANY_TABLE = np.ones((1, 1)), np.ones((1, 1), bool)

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass
+from typing import ClassVar
 
 import numpy as np
 
+from hirank._checks import Rule, count, number, optional
 from hirank._typing import Array, BoolArray
-from hirank.baselines._recorder import NOTHING, Completed, Recorder
-from hirank.baselines.linear_imputer import LinearImputer
+from hirank.baselines.table_imputer import NO_SUBSPACE, TABLE_RULES, LinearImputer, TableFit
 from hirank.core.masking import mask_entries
 from hirank.core.svt import spectral_norm
-from hirank.estimators.validation import check_count, check_number, generator
+from hirank.estimators.validation import generator
 from hirank.exceptions import StopReason
 from hirank.models.als import ALSConfig, grow_factors, ranks_to, select_rank, with_constant
 from hirank.models.low_rank import Subspace, check_rank
-from hirank.optim.trace import Callback
+from hirank.optim.trace import Monitor
 
 
 @dataclass(eq=False, repr=False)
@@ -77,46 +78,35 @@ class LRF(LinearImputer):
     tol: float = 1e-4
     random_state: int | np.random.RandomState | None = None
 
-    def _check_parameters(self) -> None:
-        if self.rank != "auto":
-            check_count("rank (if not 'auto')", self.rank)
-        if self.ridge != "auto":
-            check_number("ridge (if not 'auto')", self.ridge, above=0)
-        check_count("max_iter", self.max_iter)
-        check_number("tol", self.tol, least=0)
+    _rules: ClassVar[dict[str, Rule]] = {
+        "rank": optional(count(), "auto"),
+        "ridge": optional(number(above=0), "auto"),
+        **TABLE_RULES,
+    }
 
     def _most_steps(self) -> int:
         config = ALSConfig()
         searched = (self.rank == "auto" or self.ridge == "auto") * len(config.ridges)
         return (searched + 1) * len(config.ranks) * config.rough_iter + self.max_iter
 
-    def _learn(
-        self, X: Array, observed: BoolArray, callback: Callback
-    ) -> tuple[Completed, Subspace]:
-        record = Recorder(callback)
+    def _fit_table(self, X: Array, observed: BoolArray, monitor: Monitor) -> TableFit:
+        reason = StopReason.NOTHING_TO_FIT
         if not X.shape[1]:
-            return record.finish_with(X, NOTHING, rank=0, ridge=0.0), Subspace(
-                np.zeros((0, 0)), 1.0
-            )
+            return TableFit(X, NO_SUBSPACE, reason, {"rank": 0, "ridge": 0.0})
         rank = None if self.rank == "auto" else check_rank(int(self.rank), X.shape) + 1
         ridge = None if self.ridge == "auto" else float(self.ridge)
         X1, seen, constant = with_constant(X, observed)
         config = ALSConfig(max_iter=self.max_iter, tol=self.tol)
         if rank is None or ridge is None:
-            rng = generator(self.random_state)
-            hidden = np.column_stack(
-                [mask_entries(observed, rng, selecting=True), np.zeros(len(X), bool)]
+            held_out = mask_entries(observed, generator(self.random_state), selecting=True)
+            held_out = np.column_stack([held_out, np.zeros(len(X), bool)])
+            rank, ridge, _, factors = select_rank(
+                X1, seen, held_out, rank=rank, ridge=ridge, monitor=monitor, config=config
             )
-            selection = select_rank(
-                X1, seen, hidden, rank=rank, ridge=ridge, monitor=record, config=config
-            )
-            rank, ridge, _, factors = selection
-        reason = StopReason.MAX_ITER
-        if not record.stopped:
+        if not monitor.stopped:
             ranks = ranks_to(rank, X1.shape, config)
-            *_, (rank, solution) = grow_factors(X1, seen, ridge, ranks, record, config)
+            *_, (rank, solution) = grow_factors(X1, seen, ridge, ranks, monitor, config)
             factors, reason = solution.state.factors, solution.reason
-        run = record.finish(reason, tol=self.tol, max_iter=self.max_iter)
-        filled = np.where(observed, X, (factors.U @ factors.V)[:, :-1])
-        rows = Subspace(factors.orthogonal(), ridge * spectral_norm(X1), constant)
-        return record.finish_with(filled, run.stop_reason, rank=max(1, rank - 1), ridge=ridge), rows
+        model = Subspace(factors.orthogonal(), ridge * spectral_norm(X1), constant)
+        filled = (factors.U @ factors.V)[:, :-1]
+        return TableFit(filled, model, reason, {"rank": max(1, rank - 1), "ridge": ridge})

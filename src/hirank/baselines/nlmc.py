@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass
+from typing import ClassVar
 
+from hirank._checks import Rule, number, optional
 from hirank._typing import Array, BoolArray
-from hirank.baselines.irls_imputer import IRLSImputer
-from hirank.baselines.reweighted import Plan
-from hirank.estimators.validation import check_number
+from hirank.baselines.irls_imputer import IRLS_RULES, IRLSImputer
+from hirank.baselines.reweighted import PenaltyPath
 from hirank.kernels import RBF
 
+# The authors' values; the first is taken where there are too few entries to hold any out.
 BANDWIDTHS = (3.0, 1.0, 0.5)
-"""The authors' choices; the first is taken where there is too little to choose by."""
 
 
 @dataclass(eq=False, repr=False)
@@ -65,11 +66,11 @@ class NLMC(IRLSImputer):
     _: KW_ONLY
     tol: float = 3e-4
 
-    def _check_parameters(self) -> None:
-        if self.bandwidth != "auto":
-            check_number("bandwidth (if not 'auto')", self.bandwidth, above=0)
-        super()._check_parameters()
+    _rules: ClassVar[dict[str, Rule]] = {
+        "bandwidth": optional(number(above=0), "auto"),
+        **IRLS_RULES,
+    }
 
-    def _plans(self, X: Array, observed: BoolArray) -> list[Plan]:
-        choices = BANDWIDTHS if self.bandwidth == "auto" else (float(self.bandwidth),)
-        return [self._plan(RBF(), bandwidth) for bandwidth in choices]
+    def _paths(self, X: Array, observed: BoolArray) -> list[PenaltyPath]:
+        bandwidths = BANDWIDTHS if self.bandwidth == "auto" else (float(self.bandwidth),)
+        return [self._path(RBF(), bandwidth) for bandwidth in bandwidths]

@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
+from typing import ClassVar
 
 import numpy as np
 
+from hirank._checks import Rule, count, number
 from hirank._typing import Array, BoolArray
-from hirank.baselines._recorder import NOTHING, Completed, Recorder
-from hirank.baselines.linear_imputer import LinearImputer
+from hirank.baselines.table_imputer import NO_SUBSPACE, LinearImputer, TableFit
 from hirank.core.svt import shrink, spectral_norm
-from hirank.estimators.validation import check_count, check_number
+from hirank.exceptions import StopReason
 from hirank.models.low_rank import Subspace, make_basis
-from hirank.optim.trace import Callback
+from hirank.optim.loop import minimize
+from hirank.optim.trace import Monitor
 
-FIRST_WEIGHT = 1.25
-"""Weight of the constraint at first, over the largest singular value of the table."""
-BALANCE = 10.0
-"""Ratio of the two residuals beyond which the weight changes."""
-CHANGE = 1.5
-"""Factor by which it does."""
+FIRST_WEIGHT = 1.25  # of the constraint, over the largest singular value of the table
+MAX_RATIO = 10.0  # of the two residuals, beyond which the weight changes
+FACTOR = 1.5  # by which it does
 
 
 @dataclass(eq=False, repr=False)
@@ -73,52 +73,68 @@ class NNM(LinearImputer):
     max_iter: int = 1000
     tol: float = 1e-5
 
-    def _check_parameters(self) -> None:
-        check_count("max_iter", self.max_iter)
-        check_number("tol", self.tol, above=0)
+    _rules: ClassVar[dict[str, Rule]] = {"max_iter": count(), "tol": number(above=0)}
+    _quantity: ClassVar[str] = "the table"
 
-    def _learn(
-        self, X: Array, observed: BoolArray, callback: Callback
-    ) -> tuple[Completed, Subspace]:
-        record = Recorder(callback)
+    def _fit_table(self, X: Array, observed: BoolArray, monitor: Monitor) -> TableFit:
         if not X.shape[1]:
-            return record.finish_with(X, NOTHING, rank=0), Subspace(np.zeros((0, 0)), 1.0)
-        filled, A, reason = minimize(
-            np.where(observed, X, 0), observed, self.max_iter, self.tol, record
-        )
+            return TableFit(X, NO_SUBSPACE, StopReason.NOTHING_TO_FIT, {"rank": 0})
+        known, reason = np.where(observed, X, 0), StopReason.NOTHING_TO_FIT
+        Z = A = known
+        if known.any():
+            solver = AugmentedLagrangian(observed, float(np.linalg.norm(known)), self.tol)
+            solution = minimize(solver, known, max_iter=self.max_iter, monitor=monitor)
+            Z, A, reason = solution.state.Z, solution.state.A, solution.reason
         basis = make_basis(A)
         # Small enough to act as a constraint, large enough for the solve to keep its digits.
         ridge = 1e-8 * float(np.sum(basis**2)) / len(basis)
-        return record.finish_with(filled, reason, rank=len(basis)), Subspace(basis, ridge)
+        return TableFit(Z, Subspace(basis, ridge), reason, {"rank": len(basis)})
 
 
-def minimize(
-    X: Array, observed: BoolArray, max_iter: int, tol: float, record: Recorder
-) -> tuple[Array, Array, str]:
-    """The table, n x m, of least nuclear norm that agrees with X where observed.
+@dataclass(frozen=True)
+class LagrangianState:
+    """The iterates Z and A, multipliers, and residuals in units of the table."""
 
-    The augmented Lagrangian of Z = A, with Z the table with its missing entries free, and
-    multipliers Y: |A|_* + <Y, Z - A> + w/2 |Z - A|^2. Returns Z, A and why the steps ended; X must
-    be 0 where not observed.
+    Z: Array  # n x m; X with its missing entries free
+    A: Array  # n x m; of low rank
+    Y: Array  # n x m; multipliers of Z = A
+    weight: float  # of the constraint in the next step
+    objective: float = np.inf  # nuclear norm of A
+    primal: float = np.inf
+    dual: float = np.inf
+
+
+@dataclass(frozen=True)
+class AugmentedLagrangian:
+    """Solver for the table of least nuclear norm that agrees with X where observed.
+
+    The augmented Lagrangian of Z = A is |A|_* + <Y, Z - A> + w/2 |Z - A|^2. The nuclear norm of A
+    rises on the way, since A starts below the table.
     """
-    Z, Y, size = X.copy(), np.zeros_like(X), float(np.linalg.norm(X))
-    if size == 0:
-        return Z, Z, "Nothing to do: all observed entries are 0."
-    w = FIRST_WEIGHT / spectral_norm(X)
-    missing = ~observed
-    for _ in range(max_iter):
-        A, nuclear = shrink(Z + Y / w, 1 / w)
-        change = A[missing] - Y[missing] / w - Z[missing]
+
+    observed: BoolArray  # n x m
+    size: float  # of the table, in which residuals are measured
+    tol: float
+    monotone: ClassVar[bool] = False
+
+    def init(self, start: Array) -> LagrangianState:
+        weight = FIRST_WEIGHT / spectral_norm(start)
+        return LagrangianState(start, start, np.zeros_like(start), weight)
+
+    def step(self, state: LagrangianState) -> LagrangianState:
+        missing, w, Y = ~self.observed, state.weight, state.Y
+        A, nuclear = shrink(state.Z + Y / w, 1 / w)
+        change = A[missing] - Y[missing] / w - state.Z[missing]
+        Z = state.Z.copy()
         Z[missing] += change
-        Y += w * (Z - A)
-        primal = float(np.linalg.norm(Z - A)) / size
-        dual = float(np.linalg.norm(change)) / size
-        if record.record(nuclear):
-            return Z, A, record.ended()
-        if max(primal, dual) <= tol:
-            return Z, A, record.converged(tol, "the table")
-        if primal > BALANCE * dual:
-            w *= CHANGE
-        elif dual > BALANCE * primal:
-            w /= CHANGE
-    return Z, A, record.exhausted(max_iter)
+        Y = Y + w * (Z - A)
+        primal = float(np.linalg.norm(Z - A)) / self.size
+        dual = float(np.linalg.norm(change)) / self.size
+        if primal > MAX_RATIO * dual:
+            w *= FACTOR
+        elif dual > MAX_RATIO * primal:
+            w /= FACTOR
+        return LagrangianState(Z, A, Y, w, nuclear, primal, dual)
+
+    def terminate(self, state: LagrangianState, objectives: Sequence[float]) -> bool:
+        return max(state.primal, state.dual) <= self.tol

@@ -3,45 +3,51 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, Protocol, Self, TypeVar
+from typing import Any, ClassVar, Protocol, Self, TypeVar
 
 import numpy as np
 from sklearn.exceptions import NotFittedError
 from sklearn.utils._set_output import _wrap_data_with_container
 
+from hirank._checks import Rule, count, number, optional
 from hirank._typing import Array, BoolArray
-from hirank.baselines._recorder import Completed, Recorder
-from hirank.baselines.units import Units, lasting
+from hirank.baselines.units import Units, measure_lasting_scale
 from hirank.core.scaling import Scaling
 from hirank.estimators.base import Imputer
-from hirank.estimators.validation import check_count, check_number, generator
-from hirank.optim.trace import Callback
+from hirank.estimators.validation import generator
+from hirank.exceptions import ParameterError
+from hirank.optim.loop import minimize
+from hirank.optim.trace import Callback, Monitor, RunInfo
 from hirank.warn import warn_user
 
-Known = BoolArray
+MAX_DEVIATION = 30.0  # standard deviations to which values are clipped before they are learned from
+MIN_MEMORY = 300  # rows that units remember at least: from fewer they would be mostly chance
 
-FAR = 30.0
-"""Standard deviations beyond which a value is learned from as if it were there."""
-LEAST_MEMORY = 300
-"""Rows that units remember, whatever the method does: from fewer they would be mostly chance."""
+ONLINE_RULES: dict[str, Rule] = {
+    "n_start": count(2),
+    "n_passes": count(),
+    "tol": number(least=0),
+    "memory": optional(number(above=0)),
+}
 
 
 class OnlineModel(Protocol):
     """What has been learned from rows so far. A model is never changed: learning gives another."""
 
-    def complete(self, X: Array, observed: Known) -> Array:
+    def complete(self, X: Array, observed: BoolArray) -> Array:
         """Fill rows, n x v, each on its own."""
         ...
 
-    def after(self, X: Array, observed: Known, keep: float) -> tuple[Self, float]:
+    def learn(self, X: Array, observed: BoolArray, keep: float) -> tuple[Self, float]:
         """The model after rows, n x v, and the squared misfit of their observed entries before.
 
         With each row, what was learned before it is multiplied by `keep`, at most 1.
         """
         ...
 
-    def rescaled(self, ratio: Array) -> Self:
+    def rescale(self, ratio: Array) -> Self:
         """The same model for features in other units, v: those before over those now."""
         ...
 
@@ -49,18 +55,20 @@ class OnlineModel(Protocol):
 class BatchModel(Protocol):
     """A model that learns from a few rows at once."""
 
-    def after_batch(self, X: Array, observed: Known, keep: float) -> tuple[Self, float]: ...
+    def learn_batch(self, X: Array, observed: BoolArray, keep: float) -> tuple[Self, float]: ...
 
 
 M = TypeVar("M", bound=BatchModel)
 
 
-def after_batches(model: M, X: Array, observed: Known, keep: float, size: int) -> tuple[M, float]:
+def learn_in_batches(
+    model: M, X: Array, observed: BoolArray, keep: float, size: int
+) -> tuple[M, float]:
     """The model after rows, n x v, in batches of `size`, and the misfits of all."""
     misfit = 0.0
     for start in range(0, len(X), size):
         part = slice(start, start + size)
-        model, more = model.after_batch(X[part], observed[part], keep)
+        model, more = model.learn_batch(X[part], observed[part], keep)
         misfit += more
     return model, misfit
 
@@ -92,21 +100,21 @@ class OnlineImputer(Imputer):
     memory: float | None = None
     random_state: int | np.random.RandomState | None = None
 
+    _rules: ClassVar[dict[str, Rule]] = ONLINE_RULES
+
     @abstractmethod
-    def _start(self, X: Array, observed: Known, rng: np.random.Generator) -> OnlineModel:
+    def _start(self, X: Array, observed: BoolArray, rng: np.random.Generator) -> OnlineModel:
         """A first model from scaled rows, n x v; entries of X that are not observed are 0."""
 
     def _check_parameters(self) -> None:
-        check_count("n_start", self.n_start, least=2)
-        check_count("n_passes", self.n_passes)
-        check_number("tol", self.tol, least=0)
+        for name, rule in self._rules.items():
+            rule(name, getattr(self, name))
         if self.scale == "robust":
-            raise ValueError(
-                "scale='robust' is for whole tables; online methods scale by means and standard "
-                "deviations so far. Use scale=True or False."
+            raise ParameterError(
+                "scale",
+                "must be True or False for online methods, which scale by the means and standard "
+                "deviations so far; got 'robust'.",
             )
-        if self.memory is not None:
-            check_number("memory (if not None)", self.memory, above=0)
 
     def _most_steps(self) -> int:
         return self.n_passes
@@ -181,46 +189,42 @@ class OnlineImputer(Imputer):
                 f"n_start={self.n_start}: give it more by partial_fit, or call fit."
             )
 
-    def _next(self, X: Any) -> tuple[Array, Known]:
+    def _next(self, X: Any) -> tuple[Array, BoolArray]:
         self._check_all()
         begun = self.__sklearn_is_fitted__() or hasattr(self, "_held")
         return self._checked(X, reset=not begun)
 
-    def _learn(
-        self, X: Array, observed: Known, callback: Callback
-    ) -> tuple[Completed, OnlineModel]:
-        """Start from some rows of the table, then go over all until the misfit settles."""
-        record, rng = Recorder(callback), generator(self.random_state)
+    def _fit_rows(
+        self, X: Array, observed: BoolArray, callback: Callback
+    ) -> tuple[Array, OnlineModel, RunInfo, dict[str, Any]]:
+        """Start from some rows of the table, then pass over all until the misfit stays."""
+        monitor, rng = Monitor(callback), generator(self.random_state)
         X = np.where(observed, X, 0)
         first = rng.permutation(len(X))[: self.n_start]
-        model = self._start(X[first], observed[first], rng)
-        keep, before = float(np.exp(-1 / len(X))), np.inf
-        for _ in range(self.n_passes):
-            order = rng.permutation(len(X))
-            model, misfit = model.after(X[order], observed[order], keep)
-            if record.record(misfit):
-                reason = record.ended()
-                break
-            if abs(before - misfit) <= self.tol * misfit:
-                reason = record.converged(self.tol, "the misfit")
-                break
-            before = misfit
-        else:
-            reason = f"Reached n_passes={self.n_passes}. More passes may help."
-        filled = np.where(observed, X, model.complete(X, observed))
-        return record.finish_with(filled, reason), model
+        start = self._start(X[first], observed[first], rng)
+        solver = _Passes(X, observed, rng, self.tol)
+        solution = minimize(solver, start, max_iter=self.n_passes, monitor=monitor)
+        run = monitor.finish(
+            solution.reason,
+            tol=self.tol,
+            max_iter=self.n_passes,
+            quantity="the misfit",
+            limit="n_passes",
+        )
+        model = solution.state.model
+        return np.where(observed, X, model.complete(X, observed)), model, run, {}
 
-    def _measure(self, X: Array, observed: Known) -> Scaling:
-        self._usual = lasting(X, observed, scale=True)
-        return self._usual if self.scale else lasting(X, observed, scale=False)
+    def _measure(self, X: Array, observed: BoolArray) -> Scaling:
+        self._usual = measure_lasting_scale(X, observed, scale=True)
+        return self._usual if self.scale else measure_lasting_scale(X, observed, scale=False)
 
-    def _publish(self, outcome: Completed) -> None:
+    def _publish(self, outcome: Any) -> None:
         super()._publish(outcome)
         self.__dict__.pop("_held", None)
         self.n_samples_seen_ = len(outcome.X) * outcome.n_iter
         self._units = None
 
-    def _advance(self, table: Array, observed: Known) -> None:
+    def _advance(self, table: Array, observed: BoolArray) -> None:
         """Learn from the rows of a stream, n x n_features_in_."""
         rows = np.where(observed, table, np.nan).astype(np.float64)
         if not self.__sklearn_is_fitted__():
@@ -255,7 +259,7 @@ class OnlineImputer(Imputer):
             )
         used = observed.any(axis=1)
         model = self._start(X[used], observed[used], generator(self.random_state))
-        model, _ = model.after(X[used], observed[used], 1.0)
+        model, _ = model.learn(X[used], observed[used], 1.0)
         self.__dict__.update(
             has_values_=nonempty,
             n_samples_seen_=len(rows),
@@ -272,19 +276,19 @@ class OnlineImputer(Imputer):
         kept = kept[~np.isnan(kept).all(axis=1)]
         scaling, usual, units, keep = self._scaling, self._usual, self._units, 1.0
         model: Any = self._rows  # an OnlineModel
-        tame = _tame(kept, usual)
+        clipped = _clip_outliers(kept, usual)
         if len(kept) and self.memory is not None:
             keep = float(np.exp(-1 / self.memory))
-            long = max(self.memory, LEAST_MEMORY)
-            units = (units or Units.of(usual, long)).after(tame, float(np.exp(-1 / long)))
+            long = max(self.memory, MIN_MEMORY)
+            units = (units or Units.start(usual, long)).learn(clipped, float(np.exp(-1 / long)))
             usual = units.scaling
             if self.scale:
-                model = model.rescaled(scaling.spread / usual.spread)
+                model = model.rescale(scaling.spread / usual.spread)
                 scaling = usual
         if len(kept):
             observed = ~np.isnan(kept)
-            X = np.where(observed, scaling.forward(np.nan_to_num(tame)), 0)
-            model, _ = model.after(X, observed, keep)
+            X = np.where(observed, scaling.forward(np.nan_to_num(clipped)), 0)
+            model, _ = model.learn(X, observed, keep)
         self.__dict__.update(
             _scaling=scaling,
             _usual=usual,
@@ -294,10 +298,37 @@ class OnlineImputer(Imputer):
         )
 
 
-def _tame(rows: Array, usual: Scaling) -> Array:
-    """Rows, n x k, in which no value is further from its center than anything usual.
+@dataclass(frozen=True)
+class _Learned:
+    model: OnlineModel
+    objective: float = np.inf  # squared misfit of all entries as they came in the last pass
 
-    A single wild value must not destroy what was learned; if all are wild, units follow.
+
+@dataclass(frozen=True)
+class _Passes:
+    """Passes over a table, n x v, in random order."""
+
+    X: Array
+    observed: BoolArray
+    rng: np.random.Generator
+    tol: float
+    monotone: ClassVar[bool] = False
+
+    def init(self, start: OnlineModel) -> _Learned:
+        return _Learned(start)
+
+    def step(self, state: _Learned) -> _Learned:
+        order, keep = self.rng.permutation(len(self.X)), float(np.exp(-1 / len(self.X)))
+        return _Learned(*state.model.learn(self.X[order], self.observed[order], keep))
+
+    def terminate(self, state: _Learned, objectives: Sequence[float]) -> bool:
+        return abs(objectives[-2] - objectives[-1]) <= self.tol * objectives[-1]
+
+
+def _clip_outliers(rows: Array, usual: Scaling) -> Array:
+    """Clip values of rows, n x k, so that a single outlier cannot destroy what was learned.
+
+    If all values are far out, the units follow.
     """
-    limit = FAR * usual.spread
+    limit = MAX_DEVIATION * usual.spread
     return np.clip(rows, usual.center - limit, usual.center + limit)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass, replace
-from typing import Self
+from typing import ClassVar, Self
 
 import numpy as np
 
+from hirank._checks import Rule, count, number, optional
 from hirank._typing import Array, BoolArray
-from hirank.baselines.online import OnlineImputer, after_batches
-from hirank.estimators.validation import check_count, check_number
+from hirank.baselines.online import ONLINE_RULES, OnlineImputer, learn_in_batches
 from hirank.models.als import start_subspace
 from hirank.models.low_rank import Subspace
 
@@ -80,17 +80,16 @@ class OnlineLRF(OnlineImputer):
     ridge: float | str = "auto"
     _: KW_ONLY
 
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        if self.rank != "auto":
-            check_count("rank (if not 'auto')", self.rank)
-        if self.ridge != "auto":
-            check_number("ridge (if not 'auto')", self.ridge, above=0)
+    _rules: ClassVar[dict[str, Rule]] = {
+        "rank": optional(count(), "auto"),
+        "ridge": optional(number(above=0), "auto"),
+        **ONLINE_RULES,
+    }
 
     def _start(self, X: Array, observed: BoolArray, rng: np.random.Generator) -> Regression:
         D, noise = start_subspace(X, observed, self.rank, rng)
         ridge = max(noise, LEAST_RIDGE) if self.ridge == "auto" else float(self.ridge)
-        return Regression.of(D, ridge, adapt=self.ridge == "auto")
+        return Regression.start(D, ridge, adapt=self.ridge == "auto")
 
     @property
     def components_(self) -> Array:
@@ -119,7 +118,7 @@ class Regression:
     count: float  # rows in that
 
     @classmethod
-    def of(cls, D: Array, ridge: float, *, adapt: bool) -> Self:
+    def start(cls, D: Array, ridge: float, *, adapt: bool) -> Self:
         """A model that has seen no rows."""
         r, m = D.shape
         sums = np.zeros((m, r, r)), np.zeros((m, r)), np.zeros((r, r))
@@ -132,10 +131,10 @@ class Regression:
     def complete(self, X: Array, observed: BoolArray) -> Array:
         return Subspace(self.D, self.ridge).complete(X, observed)
 
-    def after(self, X: Array, observed: BoolArray, keep: float) -> tuple[Self, float]:
-        return after_batches(self, X, observed, keep, BATCH)
+    def learn(self, X: Array, observed: BoolArray, keep: float) -> tuple[Self, float]:
+        return learn_in_batches(self, X, observed, keep, BATCH)
 
-    def after_batch(self, X: Array, observed: BoolArray, keep: float) -> tuple[Self, float]:
+    def learn_batch(self, X: Array, observed: BoolArray, keep: float) -> tuple[Self, float]:
         r, m = self.D.shape
         fading = keep ** np.arange(len(X) - 1, -1, -1.0)
         seen = np.where(observed[:, None, :], self.D, 0)
@@ -169,5 +168,5 @@ class Regression:
             second=inverse @ self.second @ inverse.T,
         )
 
-    def rescaled(self, ratio: Array) -> Self:
+    def rescale(self, ratio: Array) -> Self:
         return replace(self, D=self.D * ratio, products=self.products * ratio[:, None])

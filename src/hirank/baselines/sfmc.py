@@ -2,42 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, NamedTuple
+from typing import ClassVar
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 
+from hirank._checks import Rule, count, number, optional
 from hirank._typing import Array, BoolArray
-from hirank.baselines._recorder import NOTHING, Completed, Recorder
 from hirank.baselines.sparse_codes import (
     SparseRows,
-    atoms_of,
-    best_end,
+    VanishedCodesError,
+    count_atoms,
     improve_codes,
-    unit_of,
-    vanished,
+    measure_unit,
+    select_end,
 )
-from hirank.estimators.base import Imputer
-from hirank.estimators.validation import check_count, check_number, generator
+from hirank.baselines.table_imputer import TABLE_RULES, TableFit, TableImputer
+from hirank.estimators.validation import generator
+from hirank.exceptions import StopReason
+from hirank.optim.loop import Solution, has_stalled, minimize_each
 from hirank.optim.path import path_to
-from hirank.optim.trace import Callback
+from hirank.optim.trace import Monitor
 
-PATH = (0.35, 0.18, 0.09, 0.045, 0.02, 0.01, 0.003, 0.001)
-"""The path of l1, in units of the root mean square of the entries."""
-ATOMS = 3
-"""Atoms per feature, if not given. Those that are not needed vanish on the way."""
-INNER = 8
-"""Accelerated steps for the codes between two steps for the dictionary."""
-SOLVE = 5
-"""Iterations of conjugate gradients for the dictionary."""
-GONE = 1e-6
-"""An atom of less than this part of the largest is dropped."""
+PATH = (0.35, 0.18, 0.09, 0.045, 0.02, 0.01, 0.003, 0.001)  # of l1, over the rms of the entries
+ATOMS_PER_FEATURE = 3  # if n_components is "auto"; those that are not needed vanish on the way
+CODE_STEPS = 8  # accelerated steps for the codes between two steps for the dictionary
+ATOM_STEPS = 5  # iterations of conjugate gradients for the dictionary
+MIN_ATOM = 1e-6  # part of the largest atom below which an atom is dropped
 
 
 @dataclass(eq=False, repr=False)
-class SFMC(Imputer):
+class SFMC(TableImputer):
     """Imputation by sparse factorization: each sample is a combination of few atoms.
 
     Minimizes 1/2 sum over observed entries of (X - Z D)^2 + l1 |Z|_1 + l1/2 |D|^2 over codes Z and
@@ -100,57 +97,124 @@ class SFMC(Imputer):
     random_state: int | np.random.RandomState | None = None
     scale: bool | str = False
 
-    def _check_parameters(self) -> None:
-        if self.n_components != "auto":
-            check_count("n_components (if not 'auto')", self.n_components)
-        if self.l1 != "auto":
-            check_number("l1 (if not 'auto')", self.l1, above=0)
-        check_count("max_iter", self.max_iter)
-        check_number("tol", self.tol, least=0)
+    _rules: ClassVar[dict[str, Rule]] = {
+        "n_components": optional(count(), "auto"),
+        "l1": optional(number(above=0), "auto"),
+        **TABLE_RULES,
+    }
 
     def _most_steps(self) -> int:
         return (1 + (self.l1 == "auto")) * (len(PATH) + 1) * self.max_iter
 
-    def _learn(
-        self, X: Array, observed: BoolArray, callback: Callback
-    ) -> tuple[Completed, SparseRows]:
-        record = Recorder(callback)
+    def _fit_table(self, X: Array, observed: BoolArray, monitor: Monitor) -> TableFit:
         if not X.shape[1]:
-            done = record.finish_with(X, NOTHING, n_components=0, l1=0.0)
-            return done, SparseRows(np.zeros((0, 0)), 1.0)
+            model = SparseRows(np.zeros((0, 0)), 1.0)
+            return TableFit(X, model, StopReason.NOTHING_TO_FIT, {"n_components": 0, "l1": 0.0})
         rng = generator(self.random_state)
-        atoms = atoms_of(self.n_components, X.shape, ATOMS)
-        unit = unit_of(X, observed)
+        n_atoms = count_atoms(self.n_components, X.shape, ATOMS_PER_FEATURE)
+        unit = measure_unit(X, observed)
         known = np.where(observed, X, 0) / unit
-        walk = Walk(record, self.max_iter, self.tol)
-        start = start_atoms(known, observed, atoms, rng)
-        l1 = choose_end(walk, known, observed, start, rng) if self.l1 == "auto" else float(self.l1)
-        *_, (l1, model) = walk.along(known, observed, start, path_to(PATH, l1))
-        if not len(model.D):
-            raise vanished(l1)
-        filled = np.where(observed, X, unit * (model.Z @ model.D))
-        reason = record.ended() if record.stopped else walk.reason
-        done = record.finish_with(filled, reason, n_components=len(model.D), l1=l1)
+        path = FactorPath(start_atoms(known, observed, n_atoms, rng), self.max_iter, self.tol)
+        l1 = None if self.l1 == "auto" else float(self.l1)
+        l1, solution = path.fit(known, observed, l1, rng, monitor)
+        factors = solution.state
+        if not len(factors.D):
+            raise VanishedCodesError(l1)
         # Rows are in their own units, and so are their codes; the atoms stay as they are.
-        return done, SparseRows(model.D, l1 * unit)
+        model = SparseRows(factors.D, l1 * unit)
+        details = {"n_components": len(factors.D), "l1": l1}
+        return TableFit(unit * (factors.Z @ factors.D), model, solution.reason, details)
 
-    def _publish(self, outcome: Any) -> None:
-        super()._publish(outcome)
+    @property
+    def dictionary_(self) -> Array:
         assert isinstance(self._rows, SparseRows)
-        spread = self._scaling.spread
-        self.dictionary_ = np.zeros((len(self._rows.D), len(spread)))
-        self.dictionary_[:, spread > 0] = self._rows.D * spread[spread > 0]
+        return self._in_data_units(self._rows.D)
 
 
-class Factors(NamedTuple):
+@dataclass(frozen=True)
+class Factors:
     """X ~ Z D."""
 
     Z: Array  # n x r
     D: Array  # r x m
+    objective: float = np.inf
+
+
+@dataclass(frozen=True)
+class Factorization:
+    """Solver for one l1: atoms and codes in turn."""
+
+    X: Array  # n x m; 0 where not observed
+    observed: BoolArray
+    atoms: Array  # r x m, to start from if there are none
+    l1: float
+    tol: float
+    monotone: ClassVar[bool] = True
+
+    def init(self, start: Factors) -> Factors:
+        Z, D = start.Z, start.D
+        if not len(D):  # the l1 before was so large that no atom was left
+            Z, D = np.zeros((len(self.X), len(self.atoms))), self.atoms
+        if not Z.any():
+            Z = improve_codes(self.X, self.observed, D, Z, self.l1, 5 * CODE_STEPS)
+        return Factors(Z, D)
+
+    def step(self, state: Factors) -> Factors:
+        X, observed, l1 = self.X, self.observed, self.l1
+        Z, D = balance_factors(state.Z, improve_atoms(X, observed, state.Z, state.D, l1), l1)
+        Z = improve_codes(X, observed, D, Z, l1, CODE_STEPS)
+        return Factors(Z, D, penalized_error(X, observed, Z, D, l1))
+
+    def terminate(self, state: Factors, objectives: Sequence[float]) -> bool:
+        return has_stalled(objectives, self.tol)
+
+
+@dataclass(frozen=True)
+class FactorPath:
+    """Factorizations along a path of falling l1, from given atoms, r x m."""
+
+    atoms: Array
+    max_iter: int
+    tol: float
+
+    def fit(
+        self,
+        X: Array,
+        observed: BoolArray,
+        l1: float | None,
+        rng: np.random.Generator,
+        monitor: Monitor,
+    ) -> tuple[float, Solution[Factors]]:
+        """Follow the path to an l1, or to the one that recovers held-out entries best if None.
+
+        X, n x m, must be 0 where not observed. Returns the l1 that was reached and the factors.
+        """
+
+        def follow(
+            X: Array, observed: BoolArray, path: Sequence[float]
+        ) -> Iterator[tuple[float, Solution[Factors]]]:
+            solvers = ((p, Factorization(X, observed, self.atoms, p, self.tol)) for p in path)
+            start = Factors(np.zeros((len(X), 0)), self.atoms[:0])
+            return minimize_each(solvers, start, max_iter=self.max_iter, monitor=monitor)
+
+        if l1 is None:
+
+            def imputed(X: Array, observed: BoolArray) -> Iterator[Array]:
+                return (one.state.Z @ one.state.D for _, one in follow(X, observed, PATH))
+
+            l1 = select_end(PATH, imputed, X, observed, rng)
+        *_, last = follow(X, observed, path_to(PATH, l1))
+        return last
+
+
+def penalized_error(X: Array, observed: BoolArray, Z: Array, D: Array, l1: float) -> float:
+    """Return 1/2 |observed * (X - Z D)|^2 + l1 |Z|_1 + l1/2 |D|^2."""
+    residual = observed * (Z @ D) - X
+    return float(np.sum(residual**2) / 2 + l1 * np.abs(Z).sum() + l1 * np.sum(D**2) / 2)
 
 
 def start_atoms(X: Array, observed: BoolArray, count: int, rng: np.random.Generator) -> Array:
-    """Rows of X as atoms, count x m, of a size that the penalties do not change much.
+    """Return rows of X as atoms, count x m, of a size that the penalties do not change much.
 
     Missing entries start near 0; the noise keeps rows that are alike apart.
     """
@@ -159,56 +223,8 @@ def start_atoms(X: Array, observed: BoolArray, count: int, rng: np.random.Genera
     return D * (np.sqrt(X.shape[1]) / np.linalg.norm(D, axis=1, keepdims=True))
 
 
-class Walk:
-    """The path of falling l1, step by step; each stage starts from the last."""
-
-    def __init__(self, record: Recorder, max_iter: int, tol: float) -> None:
-        self.record, self.max_iter, self.tol = record, max_iter, tol
-        self.reason = ""
-
-    def along(
-        self, X: Array, observed: BoolArray, D: Array, path: tuple[float, ...]
-    ) -> Iterator[tuple[float, Factors]]:
-        """The factors for each l1 in turn, of X with 0 where not observed.
-
-        An l1 that leaves no atom is passed over: the next starts as the first did.
-        """
-        start = Factors(np.zeros((len(X), len(D))), D)
-        model = start
-        for l1 in path:
-            model = self._settle(X, observed, model if len(model.D) else start, l1)
-            yield l1, model
-            if self.record.stopped:
-                return
-
-    def _settle(self, X: Array, observed: BoolArray, model: Factors, l1: float) -> Factors:
-        Z, D = model
-        if not Z.any():
-            Z = improve_codes(X, observed, D, Z, l1, 5 * INNER)
-        stage, before = self.record.stages, np.inf
-        for _ in range(self.max_iter):
-            Z, D = balanced(Z, improve_atoms(X, observed, Z, D, l1), l1)
-            Z = improve_codes(X, observed, D, Z, l1, INNER)
-            objective = objective_of(X, observed, Z, D, l1)
-            if self.record.record(objective, stage):
-                break
-            if before - objective <= self.tol * objective:
-                self.reason = self.record.converged(self.tol, "the objective")
-                break
-            before = objective
-        else:
-            self.reason = self.record.exhausted(self.max_iter)
-        return Factors(Z, D)
-
-
-def objective_of(X: Array, observed: BoolArray, Z: Array, D: Array, l1: float) -> float:
-    """1/2 |observed * (X - Z D)|^2 + l1 |Z|_1 + l1/2 |D|^2."""
-    residual = observed * (Z @ D) - X
-    return float(np.sum(residual**2) / 2 + l1 * np.abs(Z).sum() + l1 * np.sum(D**2) / 2)
-
-
 def improve_atoms(X: Array, observed: BoolArray, Z: Array, D: Array, ridge: float) -> Array:
-    """Atoms D, r x m, for given codes, by a few conjugate gradients.
+    """Return atoms D, r x m, for given codes, by a few conjugate gradients.
 
     Each feature has a system of its own, over the samples that have it. Preconditioned by the
     system over all samples, which they are close to if entries are missing at random.
@@ -225,7 +241,7 @@ def improve_atoms(X: Array, observed: BoolArray, Z: Array, D: Array, ridge: floa
     residual = Z.T @ X - apply(D)
     solved = cho_solve(factor, residual)
     direction, size = solved, np.sum(residual * solved, axis=0)
-    for _ in range(SOLVE):
+    for _ in range(ATOM_STEPS):
         image = apply(direction)
         curvature = np.sum(direction * image, axis=0)
         step = np.divide(size, curvature, out=np.zeros_like(size), where=curvature > 0)
@@ -240,27 +256,12 @@ def improve_atoms(X: Array, observed: BoolArray, Z: Array, D: Array, ridge: floa
     return D
 
 
-def balanced(Z: Array, D: Array, l1: float) -> Factors:
-    """The same products Z D with the least l1 |Z|_1 + l1/2 |D|^2, without atoms of no use."""
+def balance_factors(Z: Array, D: Array, l1: float) -> tuple[Array, Array]:
+    """Return the same products Z D with the least l1 |Z|_1 + l1/2 |D|^2, without unused atoms."""
     codes, atoms = np.abs(Z).sum(axis=0), np.sum(D**2, axis=1)
     keep = (codes > 0) & (atoms > 0)
     size = np.cbrt(codes[keep] / atoms[keep])
     Z, D = Z[:, keep] / size, D[keep] * size[:, None]
     sizes = np.linalg.norm(D, axis=1)
-    large = sizes > GONE * sizes.max(initial=0)
-    return Factors(Z[:, large], D[large])
-
-
-def choose_end(
-    walk: Walk,
-    X: Array,
-    observed: BoolArray,
-    start: Array,
-    rng: np.random.Generator,
-) -> float:
-    """The l1 on the path that recovers hidden entries of X, n x m, best."""
-
-    def fills(known: Array, seen: BoolArray) -> Iterator[Array]:
-        return (model.Z @ model.D for _, model in walk.along(known, seen, start, PATH))
-
-    return best_end(PATH, fills, X, observed, rng)
+    large = sizes > MIN_ATOM * sizes.max(initial=0)
+    return Z[:, large], D[large]

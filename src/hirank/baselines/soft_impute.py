@@ -2,27 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import KW_ONLY, dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import KW_ONLY, dataclass, replace
+from typing import ClassVar
 
 import numpy as np
 
+from hirank._checks import Rule, number, optional
 from hirank._typing import Array, BoolArray
-from hirank.baselines._recorder import NOTHING, Completed, Recorder
-from hirank.baselines.linear_imputer import LinearImputer
+from hirank.baselines.table_imputer import NO_SUBSPACE, TABLE_RULES, LinearImputer, TableFit
 from hirank.core.masking import mask_entries
 from hirank.core.svt import shrink, spectral_norm
-from hirank.estimators.validation import check_count, check_number, generator
+from hirank.estimators.validation import generator
+from hirank.exceptions import StopReason
 from hirank.models.low_rank import Subspace, make_basis
+from hirank.optim.loop import Solution, minimize_each
 from hirank.optim.path import path_to
-from hirank.optim.trace import Callback
+from hirank.optim.trace import Monitor
 
-PATH = tuple(np.geomspace(0.5, 1e-4, 20).tolist())
-"""Thresholds, in units of the largest singular value."""
-PATIENCE = 3
-"""Thresholds in a row with a larger error that end the search."""
-UNJUDGED = 1e-2
-"""Threshold for tables with too few entries to judge by."""
+PATH = tuple(np.geomspace(0.5, 1e-4, 20).tolist())  # thresholds over the largest singular value
+PATIENCE = 3  # thresholds in a row with a larger error that end the search
+DEFAULT_THRESHOLD = 1e-2  # for tables with too few entries to hold any out
 
 
 @dataclass(eq=False, repr=False)
@@ -84,85 +84,90 @@ class SoftImpute(LinearImputer):
     tol: float = 1e-4
     random_state: int | np.random.RandomState | None = None
 
-    def _check_parameters(self) -> None:
-        if self.threshold != "auto":
-            check_number("threshold (if not 'auto')", self.threshold, above=0)
-        check_count("max_iter", self.max_iter)
-        check_number("tol", self.tol, least=0)
+    _rules: ClassVar[dict[str, Rule]] = {
+        "threshold": optional(number(above=0), "auto"),
+        **TABLE_RULES,
+    }
+    _quantity: ClassVar[str] = "the imputed values"
 
     def _most_steps(self) -> int:
         return 2 * len(PATH) * self.max_iter
 
-    def _learn(
-        self, X: Array, observed: BoolArray, callback: Callback
-    ) -> tuple[Completed, Subspace]:
-        record = Recorder(callback)
+    def _fit_table(self, X: Array, observed: BoolArray, monitor: Monitor) -> TableFit:
         if not X.shape[1]:
-            done = record.finish_with(X, NOTHING, threshold=0.0, rank=0)
-            return done, Subspace(np.zeros((0, 0)), 1.0)
-        known, path = np.where(observed, X, 0), Path(record, self.max_iter, self.tol)
+            nothing = {"threshold": 0.0, "rank": 0}
+            return TableFit(X, NO_SUBSPACE, StopReason.NOTHING_TO_FIT, nothing)
+        known = np.where(observed, X, 0)
         if self.threshold == "auto":
-            rng = generator(self.random_state)
-            threshold, A = choose(known, observed, rng, path)
+            threshold, solution = self._select_threshold(known, observed, monitor)
         else:
             threshold = float(self.threshold)
-        if not record.stopped:
-            *_, (threshold, A) = path.walk(known, observed, path_to(PATH, threshold))
-        basis, weight = make_basis(A), threshold * spectral_norm(known)
-        reason = record.ended() if record.stopped else path.reason
-        filled = np.where(observed, X, A)
-        details = {"threshold": threshold, "rank": len(basis)}
-        return record.finish_with(filled, reason, **details), Subspace(basis, weight)
+        if not monitor.stopped:
+            path = path_to(PATH, threshold)
+            *_, (threshold, solution) = self._follow(known, observed, path, monitor)
+        A = solution.state.A
+        basis = make_basis(A)
+        model = Subspace(basis, threshold * spectral_norm(known))
+        return TableFit(A, model, solution.reason, {"threshold": threshold, "rank": len(basis)})
+
+    def _follow(
+        self, X: Array, observed: BoolArray, thresholds: Sequence[float], monitor: Monitor
+    ) -> Iterator[tuple[float, Solution[Shrunk]]]:
+        """Yield the low-rank table for each threshold in turn; X must be 0 where not observed."""
+        unit = spectral_norm(X)
+        solvers = ((t, SoftThresholding(observed, t * unit, self.tol)) for t in thresholds)
+        return minimize_each(solvers, Shrunk(X, X), max_iter=self.max_iter, monitor=monitor)
+
+    def _select_threshold(
+        self, X: Array, observed: BoolArray, monitor: Monitor
+    ) -> tuple[float, Solution[Shrunk]]:
+        """Return the threshold that recovers held-out entries of X, n x m, best."""
+        held_out = mask_entries(observed, generator(self.random_state), selecting=True)
+        if not held_out.any():
+            *_, last = self._follow(X, observed, path_to(PATH, DEFAULT_THRESHOLD), monitor)
+            return last
+        training, lowest, poor = observed & ~held_out, np.inf, 0
+        for found in self._follow(np.where(held_out, 0, X), training, PATH, monitor):
+            error = float(np.mean(np.abs((found[1].state.A - X)[held_out])))
+            if error < lowest:
+                best, lowest, poor = found, error, 0
+            elif (poor := poor + 1) >= PATIENCE:
+                break
+        return best
 
 
-class Path:
-    """The low-rank tables for falling thresholds."""
+@dataclass(frozen=True)
+class Shrunk:
+    """The table as imputed, and the low-rank table that the imputed values come from."""
 
-    def __init__(self, record: Recorder, max_iter: int, tol: float) -> None:
-        self.record, self.max_iter, self.tol = record, max_iter, tol
-        self.reason = ""
-
-    def walk(
-        self, X: Array, observed: BoolArray, thresholds: tuple[float, ...]
-    ) -> Iterator[tuple[float, Array]]:
-        """The threshold and A, n x m, for each in turn; X must be 0 where not observed."""
-        filled, unit = X.copy(), spectral_norm(X)
-        for threshold in thresholds:
-            A = self._settle(filled, observed, threshold * unit)
-            yield threshold, A
-            if self.record.stopped:
-                return
-
-    def _settle(self, filled: Array, observed: BoolArray, threshold: float) -> Array:
-        """A for one threshold; its entries are left in the holes of `filled`."""
-        missing, stage = ~observed, self.record.stages
-        for _ in range(self.max_iter):
-            A, nuclear = shrink(filled, threshold)
-            change = A[missing] - filled[missing]
-            filled[missing] += change
-            misfit = float(np.sum((filled - A)[observed] ** 2))
-            if self.record.record(misfit / 2 + threshold * nuclear, stage):
-                return A
-            if np.linalg.norm(change) <= self.tol * np.linalg.norm(filled[missing]):
-                self.reason = self.record.converged(self.tol, "the filled entries")
-                return A
-        self.reason = self.record.exhausted(self.max_iter)
-        return A
+    filled: Array  # n x m
+    A: Array  # n x m
+    objective: float = np.inf
+    change: float = np.inf  # size of the last change of the imputed values
+    size: float = 0.0  # of the imputed values
 
 
-def choose(
-    X: Array, observed: BoolArray, rng: np.random.Generator, path: Path
-) -> tuple[float, Array]:
-    """The threshold that recovers hidden entries of X, n x m, best, and what it gave."""
-    hidden = mask_entries(observed, rng, selecting=True)
-    if not hidden.any():
-        *_, last = path.walk(X, observed, path_to(PATH, UNJUDGED))
-        return last
-    seen, lowest, poor = observed & ~hidden, np.inf, 0
-    for threshold, A in path.walk(np.where(hidden, 0, X), seen, PATH):
-        error = float(np.mean(np.abs((A - X)[hidden])))
-        if error < lowest:
-            best, lowest, poor = (threshold, A), error, 0
-        elif (poor := poor + 1) >= PATIENCE:
-            break
-    return best
+@dataclass(frozen=True)
+class SoftThresholding:
+    """Solver for one threshold: impute from A, reduce the singular values, in turn."""
+
+    observed: BoolArray
+    threshold: float
+    tol: float
+    monotone: ClassVar[bool] = True
+
+    def init(self, start: Shrunk) -> Shrunk:
+        return replace(start, objective=np.inf)
+
+    def step(self, state: Shrunk) -> Shrunk:
+        A, nuclear = shrink(state.filled, self.threshold)
+        missing, filled = ~self.observed, state.filled.copy()
+        change = A[missing] - filled[missing]
+        filled[missing] += change
+        misfit = float(np.sum((filled - A)[self.observed] ** 2))
+        objective = misfit / 2 + self.threshold * nuclear
+        sizes = (float(np.linalg.norm(values)) for values in (change, filled[missing]))
+        return Shrunk(filled, A, objective, *sizes)
+
+    def terminate(self, state: Shrunk, objectives: Sequence[float]) -> bool:
+        return state.change <= self.tol * state.size

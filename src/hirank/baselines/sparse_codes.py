@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,13 +12,11 @@ from sklearn.linear_model import lars_path
 
 from hirank._typing import Array, BoolArray
 from hirank.core.masking import mask_entries
+from hirank.exceptions import InputError, ParameterError
 
-AS_GOOD = 1.01
-"""Times the lowest error on hidden entries: as good."""
-UNJUDGED = 0.01
-"""l1 for tables with too few entries to judge by."""
-ROUNDING = 1e-10
-"""Codes of less than this part of the largest are 0."""
+AS_GOOD = 1.01  # times the lowest error on held-out entries: as good
+DEFAULT_L1 = 0.01  # for tables with too few entries to hold any out
+ROUNDING = 1e-10  # part of the largest code below which a code is 0
 
 
 @dataclass(frozen=True)
@@ -34,10 +32,10 @@ class SparseRows:
 
 
 def lasso_codes(X: Array, observed: BoolArray, D: Array, l1: float) -> Array:
-    """Codes z that minimize 1/2 |x - z D|^2 + l1 |z|_1 over the observed entries of each row.
+    """Return codes z that minimize 1/2 |x - z D|^2 + l1 |z|_1 over observed entries of each row.
 
     X is n x m, D is r x m, the codes are n x r. By least angle regression: exact, without a
-    tolerance, and each row by arithmetic of its own, so that no row sees another.
+    tolerance, and each row by arithmetic of its own, so that no row affects another.
     """
     codes = np.zeros((len(X), len(D)))
     used = np.flatnonzero(np.any(D != 0, axis=1))
@@ -70,7 +68,7 @@ def lasso_codes(X: Array, observed: BoolArray, D: Array, l1: float) -> Array:
 
 
 def refit(X: Array, observed: BoolArray, D: Array, codes: Array) -> Array:
-    """Codes, n x r, by least squares on the atoms in use: free of the shrinkage of the l1 term.
+    """Return codes, n x r, by least squares on the atoms in use, without the shrinkage of l1.
 
     Rows that use more atoms than half of their observed entries keep their codes: least squares
     would fit whatever there is.
@@ -84,17 +82,17 @@ def refit(X: Array, observed: BoolArray, D: Array, codes: Array) -> Array:
 
 
 def _products(codes: Array, D: Array) -> Array:
-    """Codes times D, n x m, one row at a time: a product of all would round by batch."""
+    """Return codes times D, n x m, row by row: a product of all would round by batch."""
     return np.stack([z @ D for z in codes]) if len(codes) else np.zeros((0, D.shape[1]))
 
 
-def shrunk(Z: Array, threshold: float | Array) -> Array:
-    """Z with its entries moved towards 0 by `threshold`."""
+def soft_threshold(Z: Array, threshold: float | Array) -> Array:
+    """Return Z with its entries moved towards 0 by `threshold`."""
     return Z - np.clip(Z, -threshold, threshold)
 
 
-def momentum(steps: int) -> Array:
-    """Weights of the extrapolation in so many accelerated proximal steps."""
+def extrapolation_weights(steps: int) -> Array:
+    """Return the weights of the extrapolation in so many accelerated proximal steps."""
     t, weights = 1.0, []
     for _ in range(steps):
         longer = (1 + np.sqrt(1 + 4 * t * t)) / 2
@@ -106,7 +104,7 @@ def momentum(steps: int) -> Array:
 def improve_codes(
     X: Array, observed: BoolArray, D: Array, Z: Array, l1: float, steps: int
 ) -> Array:
-    """Codes Z, n x r, after some accelerated proximal steps on all rows at once.
+    """Return codes, n x r, after some accelerated proximal steps on all rows at once.
 
     For fits, where codes and dictionary change in turn and neither needs to be exact. X must be 0
     where not observed. A row whose objective has risen keeps its codes.
@@ -115,9 +113,9 @@ def improve_codes(
         return np.zeros_like(Z)
     size = float(np.linalg.norm(D, 2)) ** 2
     before, ahead = Z, Z
-    for weight in momentum(steps):
+    for weight in extrapolation_weights(steps):
         gradient = (observed * (ahead @ D) - X) @ D.T
-        after = shrunk(ahead - gradient / size, l1 / size)
+        after = soft_threshold(ahead - gradient / size, l1 / size)
         ahead = after + weight * (after - before)
         before = after
     worse = _row_objectives(X, observed, D, before, l1) > _row_objectives(X, observed, D, Z, l1)
@@ -129,51 +127,58 @@ def _row_objectives(X: Array, observed: BoolArray, D: Array, Z: Array, l1: float
     return np.sum(residual**2, axis=1) / 2 + l1 * np.abs(Z).sum(axis=1)
 
 
-def best_end(
-    path: tuple[float, ...],
-    fills: Callable[[Array, BoolArray], Iterable[Array]],
+def select_end(
+    path: Sequence[float],
+    impute: Callable[[Array, BoolArray], Iterable[Array]],
     X: Array,
     observed: BoolArray,
     rng: np.random.Generator,
 ) -> float:
-    """The l1 on a path that recovers hidden entries of X, n x m, best; of those as good, the last.
+    """Select the l1 on a path that recovers held-out entries of X, n x m, best.
 
-    `fills` gives the completed table, n x m, for each l1 on the path, from a table with zeros in
-    its holes and what is seen of it.
+    Of those that are as good, the last is taken. `impute` yields the imputed table, n x m, for each
+    l1 on the path, from a table with 0 where missing and what is observed of it.
     """
-    hidden = mask_entries(observed, rng, selecting=True)
-    if not hidden.any():
-        return UNJUDGED
-    seen = observed & ~hidden
-    filled = fills(np.where(seen, X, 0), seen)
-    errors = [float(np.mean(np.abs((table - X)[hidden]))) for table in filled]
+    held_out = mask_entries(observed, rng, selecting=True)
+    if not held_out.any():
+        return DEFAULT_L1
+    training = observed & ~held_out
+    tables = impute(np.where(training, X, 0), training)
+    errors = [float(np.mean(np.abs((table - X)[held_out]))) for table in tables]
     good = np.flatnonzero(np.array(errors) <= AS_GOOD * min(errors))
     return path[int(good[-1])]
 
 
-def unit_of(X: Array, observed: BoolArray) -> float:
-    """Root mean square of the observed entries of X, n x m; l1 is in units of it."""
+def measure_unit(X: Array, observed: BoolArray) -> float:
+    """Return the root mean square of the observed entries of X, n x m; l1 is in units of it."""
     known = X[observed]
     size = float(np.abs(known).max()) if known.size else 0.0
     return size * float(np.sqrt(np.mean((known / size) ** 2))) if size else 1.0
 
 
-def vanished(l1: float) -> ValueError:
-    """The error for an l1 that leaves nothing."""
-    return ValueError(
-        f"l1={l1:g} is so large that all codes vanish, and every missing entry would be filled "
-        "with 0 in scaled units. Use a smaller l1; below 0.1 is usual."
-    )
+class VanishedCodesError(InputError):
+    """An `l1` that leaves no code."""
+
+    def __init__(self, l1: float) -> None:
+        super().__init__(l1)
+        self.l1 = l1
+
+    def __str__(self) -> str:
+        return (
+            f"l1={self.l1:g} is so large that all codes vanish, and every missing entry would be "
+            "imputed with 0 in scaled units. Use a smaller l1; below 0.1 is usual."
+        )
 
 
-def atoms_of(n_components: int | str, shape: tuple[int, ...], per_feature: int) -> int:
-    """How many atoms, for a table of n x m."""
+def count_atoms(n_components: int | str, shape: tuple[int, ...], per_feature: int) -> int:
+    """Return the number of atoms for a table, n x m."""
     n, m = shape
     if n_components == "auto":
         return max(1, min(n, per_feature * m))
     if int(n_components) > n:
-        raise ValueError(
-            f"n_components={n_components} is more than there are samples with a value "
-            f"(n_samples={n}) to start atoms from. Use at most {n}, or 'auto'."
+        raise ParameterError(
+            "n_components",
+            f"must be at most the number of rows with a value (n_samples={n}), which atoms start "
+            f"from; got {n_components}. Use 'auto', or at most {n}.",
         )
     return int(n_components)

@@ -12,7 +12,7 @@ from hirank.core.scaling import Scaling
 Numbers = Array
 
 
-def lasting(X: Array, observed: BoolArray, *, scale: bool) -> Scaling:
+def measure_lasting_scale(X: Array, observed: BoolArray, *, scale: bool) -> Scaling:
     """The scaling of X, n x m, in which every feature varies.
 
     One that has not done so yet may later: its spread is taken for 1.
@@ -30,13 +30,13 @@ class Units:
     scaling: Scaling
 
     @classmethod
-    def of(cls, scaling: Scaling, weight: float) -> Units:
+    def start(cls, scaling: Scaling, weight: float) -> Units:
         """Units that begin with a scaling, as if measured on so many rows."""
         m = len(scaling.mean)
         sums = weight * np.stack([np.ones(m), np.zeros(m), scaling.spread**2])
         return cls(scaling.mean, sums, scaling)
 
-    def after(self, rows: Numbers, keep: float) -> Units:
+    def learn(self, rows: Numbers, keep: float) -> Units:
         """The units after rows with NaN in their holes, n x m; each fades those before by keep."""
         fading = keep ** np.arange(len(rows) - 1, -1, -1.0)
         known, values = ~np.isnan(rows), np.nan_to_num(rows - self.origin)

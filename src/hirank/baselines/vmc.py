@@ -8,7 +8,7 @@ import numpy as np
 
 from hirank._typing import Array, BoolArray
 from hirank.baselines.irls_imputer import IRLSImputer
-from hirank.baselines.reweighted import Plan
+from hirank.baselines.reweighted import PenaltyPath
 from hirank.kernels import Poly
 
 
@@ -82,6 +82,6 @@ class VMC(IRLSImputer):
         Poly(self.degree, self.offset)
         super()._check_parameters()
 
-    def _plans(self, X: Array, observed: BoolArray) -> list[Plan]:
+    def _paths(self, X: Array, observed: BoolArray) -> list[PenaltyPath]:
         size = X.shape[1] * float(np.mean(np.square(X[observed])))
-        return [self._plan(Poly(self.degree, self.offset * size))]
+        return [self._path(Poly(self.degree, self.offset * size))]

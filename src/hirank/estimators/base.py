@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from copy import copy
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,7 +29,7 @@ from hirank.estimators.validation import (
     is_missing,
 )
 from hirank.models.row_models import RowModel, check_finite, fill_blank, fill_scaled
-from hirank.optim.trace import Callback, Step
+from hirank.optim.trace import Callback, RunInfo, Step
 
 
 class Outcome(Protocol):
@@ -45,6 +45,15 @@ class Outcome(Protocol):
     def stop_reason(self) -> str: ...
     @property
     def trace(self) -> NDArray[np.void]: ...
+
+
+class _Fit(NamedTuple):
+    X: Array
+    objective: float
+    n_iter: int
+    stop_reason: str
+    trace: NDArray[np.void]
+    details: dict[str, Any]
 
 
 @dataclass(eq=False, repr=False)
@@ -100,7 +109,12 @@ class Imputer(CallbackSupportMixin, OneToOneFeatureMixin, TransformerMixin, Base
     def _check_parameters(self) -> None:
         """Raise if a parameter of the subclass is wrong, and say what to give instead."""
 
-    @abstractmethod
+    def _fit_rows(
+        self, X: Array, observed: BoolArray, callback: Callback
+    ) -> tuple[Array, RowModel, RunInfo, dict[str, Any]]:
+        """Fit a model to scaled rows: the rows imputed, the model, the run, and attributes."""
+        raise NotImplementedError
+
     def _learn(self, X: Array, observed: BoolArray, callback: Callback) -> tuple[Outcome, RowModel]:
         """Learn from scaled samples, n x v, each with an observed entry.
 
@@ -108,6 +122,9 @@ class Imputer(CallbackSupportMixin, OneToOneFeatureMixin, TransformerMixin, Base
         v = 0, if no feature varies, there is nothing to do but to give an empty model. Returns
         what happened, and what completes new rows.
         """
+        filled, model, run, details = self._fit_rows(X, observed, callback)
+        objective, steps = run.objective, run.n_iter
+        return _Fit(filled, objective, steps, run.stop_reason, run.trace, details), model
 
     def _publish(self, outcome: Any) -> None:
         """Set what else there is to tell of a fit; the attributes of all imputers are set."""

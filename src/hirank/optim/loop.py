@@ -7,7 +7,7 @@ reasons are the loop's and the monitor's.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from math import isfinite
 from typing import Any, Generic, Protocol, TypeVar
@@ -26,6 +26,7 @@ class State(Protocol):
 
 
 S = TypeVar("S", bound=State)
+K = TypeVar("K")
 
 
 class Solver(Protocol[S]):
@@ -73,6 +74,22 @@ def minimize(solver: Solver[S], start: Any, *, max_iter: int, monitor: Monitor) 
         if solver.terminate(state, objectives):
             return Solution(state, StopReason.CONVERGED)
     return Solution(state, StopReason.MAX_ITER)
+
+
+def minimize_each(
+    solvers: Iterable[tuple[K, Solver[S]]], start: Any, *, max_iter: int, monitor: Monitor
+) -> Iterator[tuple[K, Solution[S]]]:
+    """Minimize with each solver from the state that the one before ended with.
+
+    Yields each solver's key, such as the penalty on a falling path, and its solution, until the
+    monitor stops the fit.
+    """
+    for key, solver in solvers:
+        solution = minimize(solver, start, max_iter=max_iter, monitor=monitor)
+        yield key, solution
+        if monitor.stopped:
+            return
+        start = solution.state
 
 
 def has_stalled(objectives: Sequence[float], tol: float, window: int = 1) -> bool:
