@@ -251,7 +251,9 @@ def test_an_l1_that_leaves_nothing_is_an_error(model, low_rank):
 
 @pytest.mark.parametrize("kind", [DLSR, SFMC])
 def test_more_atoms_than_samples_are_an_error(kind, low_rank):
-    with pytest.raises(ValueError, match="n_components must be at most the number of rows.*got 31"):
+    with pytest.raises(
+        ValueError, match=r"n_components must be at most the number of rows.*got 31"
+    ):
         kind(31).fit(holes_of(low_rank)[:30])
 
 
