@@ -102,7 +102,7 @@ def tails(knee: float, stretch: float, holes: np.ndarray) -> Map:
     """Linear up to a knee, logarithmic beyond it."""
     forward, backward = winsorized(holes)
 
-    def bent(X: np.ndarray) -> np.ndarray:
+    def compress(X: np.ndarray) -> np.ndarray:
         Z = forward(X)
         over = np.maximum(np.abs(Z) - knee, 0)
         return np.clip(Z, -knee, knee) + np.sign(Z) * stretch * np.log1p(over / stretch)
@@ -114,7 +114,7 @@ def tails(knee: float, stretch: float, holes: np.ndarray) -> Map:
                 np.clip(Z, -knee, knee) + np.sign(Z) * stretch * np.expm1(over / stretch)
             )
 
-    return bent, straight
+    return compress, straight
 
 
 def asinh(holes: np.ndarray) -> Map:
@@ -160,7 +160,7 @@ def yeo_johnson(holes: np.ndarray) -> Map:
 
 
 def built_in(scale: str, holes: np.ndarray) -> Map:
-    """As the estimators do it: wild values are taken for missing."""
+    """Scale as the estimators do; outliers count as missing."""
     observed = ~np.isnan(holes)
     scaling = Scaling.measure(np.where(observed, holes, 0), observed, scale=scale)
     v = scaling.varying

@@ -29,7 +29,7 @@ def uniform_missing(
     ----------
     shape : (n, m)
     rate : float
-        Probability, 0 <= rate < 1: the share that goes missing is `rate` in expectation.
+        Probability, 0 <= rate < 1: the expected share of missing entries.
     keep_one : bool, default=False
         Restore a random entry of every sample and every feature that lost all of them. A little
         less than `rate` is then missing.
@@ -147,8 +147,8 @@ def value_dependent_missing(
 ) -> BoolArray:
     """Remove large values more often than small ones.
 
-    An entry whose value is v standard deviations above the mean of its feature goes missing with
-    probability 1 / (1 + exp(-(strength * v + c))), c such that the rate is as asked.
+    An entry whose value is v standard deviations above the mean of its feature is removed with
+    probability 1 / (1 + exp(-(strength * v + c))), c such that the mean over all entries is `rate`.
 
     Parameters
     ----------
@@ -156,8 +156,7 @@ def value_dependent_missing(
         NaN is missing in any case. For another dependence pass other numbers: -X to remove small
         values, ``abs(X - X.mean(axis=0))`` to remove those far from the mean.
     rate : float
-        Probability over all entries of X that are not NaN, 0 <= rate < 1: the share of them that
-        goes missing is `rate` in expectation.
+        Expected share of the entries that are not NaN to remove, 0 <= rate < 1.
     strength : float, default=2.0
         With 0 the values do not matter; from 10 on, nearly all values above a limit are removed.
     keep_one : bool, default=False
