@@ -269,9 +269,9 @@ def test_skewed_features_gain_from_compression():
         errors = []
         for scale in ("robust", "standard"):
             scaling = measure(X, scale, observed)
-            holes = np.where(observed, scaling.forward(X), np.nan)
+            given = np.where(observed, scaling.forward(X), np.nan)
             model = LRF(scale=False, random_state=0, max_iter=50)
-            filled = scaling.backward(model.fit_transform(holes))
+            filled = scaling.backward(model.fit_transform(given))
             errors.append(np.median(np.abs((filled - X) / X.std(axis=0))[~observed]))
         ratios.append(errors[0] / errors[1])
     assert np.median(ratios) < 0.8
@@ -281,6 +281,6 @@ def test_duplicates_and_constants_do_not_hurt():
     rng = np.random.default_rng(0)
     X = rng.standard_normal((80, 2)) @ rng.standard_normal((2, 6))
     X = np.column_stack([X, 3 * X, np.full(80, 5.0)])
-    holes = np.where(rng.random(X.shape) < 0.2, np.nan, X)
-    filled = LRF(random_state=0).fit_transform(holes)
+    given = np.where(rng.random(X.shape) < 0.2, np.nan, X)
+    filled = LRF(random_state=0).fit_transform(given)
     assert np.abs(filled - X).max() < 0.1

@@ -14,6 +14,7 @@ from hirank._typing import Array, BoolArray, IntArray
 from hirank.core.scaling import Scaling
 from hirank.estimators.functional import floats
 from hirank.estimators.kfmc import KFMC
+from hirank.estimators.validation import is_missing
 from hirank.theory.advice import Advice, Name
 from hirank.theory.counts import count_observed
 from hirank.theory.ranks import feature_dimension
@@ -82,7 +83,7 @@ def advise(
         warnings.simplefilter("ignore", UserWarning)  # the advice lists empty and sparse rows
         filled = model.fit_transform(values)
     summary = model.summary()
-    observed = ~(np.isnan(values) | (values == missing_values))
+    observed = ~is_missing(values, missing_values)
     has_values = observed.any(axis=0)
     scaling = Scaling.measure(values[:, has_values], observed[:, has_values], scale="auto")
     varying = has_values.copy()
