@@ -84,7 +84,7 @@ def advise(
         filled = model.fit_transform(values)
     summary = model.summary()
     observed = ~is_missing(values, missing_values)
-    has_values = observed.any(axis=0)
+    has_values: BoolArray = observed.sum(axis=0) > 0
     scaling = Scaling.measure(values[:, has_values], observed[:, has_values], scale="auto")
     varying = has_values.copy()
     varying[has_values] = scaling.varying
