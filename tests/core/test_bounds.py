@@ -1,4 +1,4 @@
-"""Limits of the fills: within the solve, not clipped after it."""
+"""Bounds of imputed values hold within the solve, not by clipping after it."""
 
 from itertools import pairwise
 
@@ -137,7 +137,7 @@ def test_rows_in_boxes_do_not_see_each_other():
 
 @pytest.mark.parametrize("kernel", [RBF(), Poly()], ids=str)
 @pytest.mark.parametrize("data", [squares, rain])
-def test_fills_are_within_the_bounds_and_the_objective_never_rises(data, kernel):
+def test_imputed_values_are_within_the_bounds_and_the_objective_never_rises(data, kernel):
     truth, observed, bounds = data(0)
     monitor = Monitor()
     result = solve(truth, observed, bounds, kernel=kernel, max_iter=30, monitor=monitor)
@@ -190,7 +190,7 @@ def test_the_error_is_not_worse_than_with_clipping():
     assert np.median(ratios) <= 1.03
 
 
-def test_infinite_bounds_are_none():
+def test_infinite_bounds_have_no_effect():
     truth, observed, bounds = squares(0)
     infinite = Bounds(np.full_like(bounds.lower, -np.inf), bounds.upper)
     assert (solve(truth, observed, infinite).X == solve(truth, observed, None).X).all()
@@ -205,7 +205,7 @@ def test_observed_values_beyond_the_bounds_stay():
     assert_within(result.X, observed, tight)
 
 
-def test_a_restart_samples_stays_within_the_bounds():
+def test_restarted_samples_stay_within_the_bounds():
     truth, observed, bounds = squares(0)
     start = bounds.clip(np.where(observed, truth, -9.0), observed)
     setting = solve(truth, observed, bounds, max_iter=5).settings[1]

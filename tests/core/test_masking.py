@@ -133,7 +133,7 @@ def test_entries_to_select_on_are_taken_from_complete_and_small_tables_too(rng):
     assert not mask_entries(small[:59], rng, selecting=True).any()  # would be more than a fifth
 
 
-def test_uniform_masks_have_the_share_that_is_asked_for(rng):
+def test_uniform_masks_have_the_requested_share(rng):
     observed = rng.random((1000, 20)) < 0.7
 
     mask = mask_uniform(observed, 0.3, rng)

@@ -94,7 +94,7 @@ def test_single_precision_agrees_with_double(kernel, points, workers):
         assert np.linalg.norm(one - other) < 1e-3 * np.linalg.norm(other)
 
 
-def test_only_what_is_asked_for_is_computed(points, workers):
+def test_only_requested_gradients_are_computed(points, workers):
     X, D = points
     basis = Basis(RBF(2.0), D, 1e-3)
     both = reduced_gradient(X, basis, workers)

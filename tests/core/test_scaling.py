@@ -1,4 +1,4 @@
-"""Scaling of features: exact ways back, and nothing that a few values can ruin."""
+"""Scaling of features: exact inverses, and little influence of outliers."""
 
 import numpy as np
 import pytest
@@ -48,13 +48,13 @@ def assert_inverse(scaling, X):
 
 
 @pytest.mark.parametrize("scale", WAYS)
-def test_there_and_back(scale):
+def test_backward_inverts_forward(scale):
     X = mixed()
     assert_inverse(measure(X, scale), X)
 
 
 @pytest.mark.parametrize("scale", WAYS)
-def test_new_values_far_beyond_the_fit_go_there_and_back(scale):
+def test_backward_inverts_forward_far_beyond_the_measured_values(scale):
     X = mixed()
     far = np.array([[s * 10.0**k] for s in (-1, 1) for k in (0, 3, 9, 30)]) * np.abs(X).max(axis=0)
     scaling = measure(X, scale)
@@ -71,7 +71,7 @@ numbers = st.one_of(
     arrays(float, st.tuples(st.integers(1, 40), st.just(2)), elements=numbers),
     st.sampled_from(SCALES),
 )
-def test_any_values_go_there_and_back_in_order(X, scale):
+def test_any_values_are_inverted_and_keep_their_order(X, scale):
     scaling = measure(X, scale)
     X[:, ~scaling.varying] = scaling.center[~scaling.varying]
     assert_inverse(scaling, X)
@@ -89,8 +89,8 @@ def test_forward_and_backward_keep_the_dtype(dtype):
 
 
 @pytest.mark.parametrize("missing", [0.0, 0.3, 0.5])
-def test_clean_tables_are_scaled_as_ever(missing):
-    """To the bit: mean and standard deviation, and nothing compressed."""
+def test_clean_tables_are_standardized(missing):
+    """To the bit: mean and standard deviation, without compression."""
     for manifolds, degree in ((1, 3), (3, 3), (10, 1)):
         for seed in range(5):
             X = polynomial_manifolds(100, manifolds=manifolds, degree=degree, random_state=seed)
@@ -128,7 +128,7 @@ def test_outliers_are_found_and_ignored(scale):
 
 
 def test_many_far_values_are_a_pattern():
-    """A tenth of the days have a flood: that is no error in the data."""
+    """A tenth of the days have a flood, which is not an error in the data."""
     rng = np.random.default_rng(0)
     X = rng.standard_normal((200, 1))
     X[::10] += 1e4
@@ -198,7 +198,7 @@ def test_huge_values_do_not_overflow(scale):
 
 
 @pytest.mark.parametrize("scale", ["auto", "robust"])
-def test_odd_columns_are_no_trouble(scale):
+def test_degenerate_columns_are_scaled(scale):
     """All equal, all but one equal, two values, one value, equal but for rounding."""
     n = 50
     X = np.column_stack(
@@ -224,7 +224,7 @@ def test_an_unknown_scale_is_an_error():
 
 
 @pytest.mark.parametrize("scale", ["auto", "robust"])
-def test_a_scaling_is_made_of_plain_parts(scale):
+def test_a_scaling_survives_its_saved_state(scale):
     X = mixed()
     scaling = measure(X, scale)
     again = from_state(to_state(scaling))
@@ -233,7 +233,7 @@ def test_a_scaling_is_made_of_plain_parts(scale):
     assert (again.inliers(X) == scaling.inliers(X)).all()
 
 
-def test_gross_errors_do_not_ruin_the_fills_of_others():
+def test_outliers_do_not_spoil_other_imputed_values():
     """One percent at a million standard deviations, in the table and in new rows."""
     rng = np.random.default_rng(0)
     truth = polynomial_manifolds(200, 12, latent=2, degree=2, shuffle=True, random_state=0)
