@@ -134,7 +134,7 @@ def test_long_tables_are_folded_and_long_curves_thinned(tmp_path):
     table = [line for line in text.splitlines() if line.startswith("| ")]
     assert len(table) == 2 + 8
     assert table[0].startswith("| iteration |")
-    assert "**" not in "".join(table)  # objectives of different kernels can't be compared
+    assert "**" not in "".join(table)  # objectives of different kernels cannot be compared
     assert "<details>" not in text
     assert "<details>" in page([EXPERIMENTS["synthetic-ose"]()], tmp_path)
 

@@ -278,7 +278,7 @@ def test_long_curves_are_thinned():
 
 @pytest.mark.parametrize("pattern", ["random", "gaps"])
 def test_missing_patterns_yields_all_gaps(pattern):
-    one = Cell("missing_patterns", "shape of mocap", pattern, 0.3, 0, Method("holes", "mean"))
+    one = Cell("missing_patterns", "shape of mocap", pattern, 0.3, 0, Method("missing", "mean"))
     found = run_twice(missing_patterns, one)
     missing = np.zeros((3392, 62), bool)
     for m in found:
