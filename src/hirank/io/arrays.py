@@ -16,8 +16,6 @@ from hirank.io.errors import damaged, reading
 from hirank.io.output import Writer
 from hirank.io.table import Cells, ReadOptions, Table, TableFile, slices
 
-__all__ = ["NpyFile", "NpyWriter"]
-
 
 class ArrayCells(Cells):
     """Rows of a matrix."""

@@ -11,25 +11,10 @@ import numpy as np
 
 from hirank._typing import Array, BoolArray
 
-__all__ = [
-    "Column",
-    "Missing",
-    "are_whole",
-    "check_numbers",
-    "collect_numbers",
-    "contain_only_numbers",
-    "fit_integers",
-    "format_numbers",
-    "is_number",
-    "parse_column",
-    "parse_number",
-]
-
 _WORDS = ("", "nan", "null", "na", "n/a", "none", "+nan", "-nan")
 _NUMBER = re.compile(r"\s*[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?\s*", re.ASCII)
 _MAX_REPORTED = 3  # invalid cells of a column that are reported
 _MIN_NUMBERS = 0.5  # a column with a lower share of numbers is text, and is not parsed further
-_POWERS = np.array([float(f"1e{k}") for k in range(23)])  # exact, which a computed power is not
 
 
 class Missing:
@@ -228,18 +213,11 @@ def format_numbers(values: Array, digits: int | None = None, decimal: str = ".")
 def _format_single(values: Array) -> list[str]:
     """Return numbers with the fewest digits that are equal in single precision."""
     size = np.abs(values)
-    # Where powers of ten are exact, many at a time: the rounded number is the one that prints so.
-    common = (size > 1e-13) & (size < 1e22)
-    single = values[common].astype(np.float32)
-    x, short = single.astype(float), values.copy()
-    place = np.floor(np.log10(np.abs(x))).astype(int)
-    for digits in (9, 8, 7):
-        shift = digits - 1 - place
-        up, down = _POWERS[np.maximum(shift, 0)], _POWERS[np.maximum(-shift, 0)]
-        rounded = np.rint(x / down * up) / up * down
-        equal = rounded.astype(np.float32) == single
-        short[common] = np.where(equal, rounded, short[common])
-    texts = list(map(repr, short.tolist()))
-    for k in np.flatnonzero((size > 1e-37) & (size < 1e38) & ~common).tolist():
-        texts[k] = str(np.float32(values[k]))
-    return texts
+    fits = (size > 1e-37) & (size < 1e38)
+    with np.errstate(over="ignore"):
+        single = values.astype(np.float32)
+    # By float and repr, since NumPy writes 1000000 as 1e6.
+    return [
+        repr(float(str(short))) if is_single else repr(value)
+        for short, value, is_single in zip(single, values.tolist(), fits.tolist(), strict=True)
+    ]

@@ -18,8 +18,6 @@ from hirank.io.errors import damaged, reading, require
 from hirank.io.output import Writer
 from hirank.io.table import Cells, ReadOptions, Table, TableFile
 
-__all__ = ["ArrowFile", "ArrowWriter", "ParquetFile", "ParquetWriter"]
-
 _PANDAS_INDEX = re.compile(r"__index_level_[0-9]+__")
 _BATCH_ROWS = 65_536
 
@@ -156,72 +154,54 @@ class ColumnarWriter(Writer):
         """Return a pyarrow writer."""
 
     def _write(self, table: Table, filled: Array, extra: Mapping[str, Array]) -> None:
-        pa, numeric = self.pa, {name: j for j, name in enumerate(table.numeric)}
+        pa, width = self.pa, len(table.names)
         if self._sink is None:
-            types = [
-                self._numeric_type(table, i, filled[:, numeric[name]])
-                if name in numeric
-                else self._other_type(table, i)
-                for i, name in enumerate(table.names)
-            ]
+            types = [self._type(table, i, filled) for i in range(width)]
             self._start([*types, *(pa.float64() for _ in extra)])
-        columns = []
-        for i, name in enumerate(table.names):
-            kind = self._schema.field(i).type
-            if name in numeric:
-                j = numeric[name]
-                columns.append(self._numbers(table, i, table.numbers[:, j], filled[:, j], kind))
-            elif isinstance(table.cells, ArrowCells):
-                columns.append(table.cells.data.column(i))
-            else:
-                columns.append(pa.array([text or None for text in table.cells.texts(i)], kind))
+        columns = [self._column(table, i, filled) for i in range(width)]
         columns += [pa.array(values, from_pandas=True) for values in extra.values()]
         try:
             self._sink.write_table(pa.Table.from_arrays(columns, schema=self._schema))
         except pa.ArrowException as error:
             raise OutputError(self.path, f"pyarrow cannot write this table ({error}).") from error
 
-    def _numeric_type(self, table: Table, index: int, filled: Array) -> Any:
+    def _type(self, table: Table, index: int, filled: Array) -> Any:
         """Return the type of the input if it can hold the imputed values, or a wider one."""
-        name, dtype = table.names[index], table.cells.dtype(index)
+        pa, cells, name = self.pa, table.cells, table.names[index]
+        if name not in table.numeric:
+            return cells.data.column(index).type if isinstance(cells, ArrowCells) else pa.string()
+        dtype = cells.dtype(index)
         if dtype is None:  # a text or Excel file, or a column of nulls
             whole = table.is_whole and name in table.types.integral
             dtype = np.dtype(np.int64 if whole else np.float64)
         if dtype.kind == "f":  # half precision is too coarse for imputed values
-            return self.pa.from_numpy_dtype(max(dtype.newbyteorder("="), np.dtype(np.float32)))
-        values = filled[~np.isnan(filled)]
-        own = isinstance(table.cells, ArrowCells)
-        if table.is_whole and not own:  # a number of a text file may exceed 64 bits
-            known = table.numbers[:, table.numeric.index(name)]
-            own = not (np.abs(known) >= 2.0**63).any()
-        keeps = fit_integers(values, dtype) if table.is_whole else name in table.types.complete
-        return self.pa.from_numpy_dtype(dtype) if keeps and own else self.pa.float64()
+            return pa.float32() if dtype.itemsize < 8 else pa.float64()
+        keeps = name in table.types.complete
+        if table.is_whole:
+            j = table.numeric.index(name)
+            keeps = fit_integers(filled[~np.isnan(filled[:, j]), j], dtype)
+            if not isinstance(cells, ArrowCells):  # a number of a text file may exceed 64 bits
+                keeps = keeps and not (np.abs(table.numbers[:, j]) >= 2.0**63).any()
+        return pa.from_numpy_dtype(dtype) if keeps else pa.float64()
 
-    def _other_type(self, table: Table, index: int) -> Any:
-        if isinstance(table.cells, ArrowCells):
-            return table.cells.data.schema.field(index).type
-        return self.pa.string()
-
-    def _numbers(self, table: Table, index: int, known: Array, filled: Array, kind: Any) -> Any:
-        """Return a numeric column with its imputed values."""
-        pa = self.pa
-        if not isinstance(table.cells, ArrowCells):
-            if pa.types.is_integer(kind) and (np.abs(known) >= 2.0**53).any():
-                # Double precision would round these.
-                cells = table.cells.column(index)
-                values = [
-                    int(cell) if old == old else None if new != new else int(new)
-                    for cell, old, new in zip(cells, known.tolist(), filled.tolist(), strict=True)
-                ]
-                return pa.array(values, kind)
-            both = np.where(np.isnan(filled), known, filled)
-            missing = np.isnan(both)
-            dtype = kind.to_pandas_dtype()
-            return pa.array(np.where(missing, 0, both).astype(dtype), kind, mask=missing)
-        column, imputed = table.cells.data.column(index).cast(kind, safe=False), ~np.isnan(filled)
-        values = pa.array(np.where(imputed, filled, 0).astype(kind.to_pandas_dtype()), kind)
-        compute = require("pyarrow.compute", self.path)
-        return compute.if_else(pa.array(imputed), values, column) if imputed.any() else column
+    def _column(self, table: Table, index: int, filled: Array) -> Any:
+        """Return a column with its imputed values, in the type of the schema."""
+        pa, cells, kind = self.pa, table.cells, self._schema.field(index).type
+        if table.names[index] not in table.numeric:
+            if isinstance(cells, ArrowCells):
+                return cells.data.column(index)
+            return pa.array([text or None for text in cells.texts(index)], kind)
+        j = table.numeric.index(table.names[index])
+        known, imputed = ~np.isnan(table.numbers[:, j]), ~np.isnan(filled[:, j])
+        if isinstance(cells, ArrowCells):
+            values = pa.array(np.where(imputed, filled[:, j], 0).astype(kind.to_pandas_dtype()))
+            column = cells.data.column(index).cast(kind, safe=False)
+            return require("pyarrow.compute", self.path).if_else(pa.array(imputed), values, column)
+        values = np.where(known, table.numbers[:, j], filled[:, j])
+        if pa.types.is_integer(kind):  # of the cells, since double precision may round them
+            values = np.where(known, np.array(cells.column(index), dtype=object), values)
+            values = [None if value != value else int(value) for value in values]
+        return pa.array(values, kind, from_pandas=True)
 
     def _start(self, types: Sequence[Any]) -> None:
         pa, like = self.pa, self.like

@@ -10,10 +10,9 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import NamedTuple
 
 from hirank.exceptions import ParameterError
-
-__all__ = ["COMMA", "Dialect", "check_delimiter", "detect_dialect"]
 
 _DELIMITERS = (",", ";", "\t", "|")
 _SAMPLE = 100  # rows from which a dialect is detected
@@ -21,6 +20,13 @@ _LONG = 1 << 16  # characters; a shorter head is the whole file
 _TOKEN = re.compile(r"[ \t]*[^ \t]+")
 _COMMA_NUMBER = re.compile(r"\s*[+-]?[0-9]*,[0-9]+(?:[eE][+-]?[0-9]+)?\s*", re.ASCII)
 _POINT_NUMBER = re.compile(r"\s*[+-]?[0-9]*\.[0-9]+(?:[eE][+-]?[0-9]+)?\s*", re.ASCII)
+
+
+class _Patterns(NamedTuple):
+    quoted: re.Pattern[str]  # a text in quotes
+    cell: re.Pattern[str]  # a raw cell
+    closed: re.Pattern[str]  # a line at whose end no quote is open
+    closing: re.Pattern[str]  # a cell whose quote was opened in an earlier line
 
 
 @dataclass(frozen=True)
@@ -62,7 +68,7 @@ class Dialect:
         if self.spaces:
             return _TOKEN.findall(content), end
         if self.quote in content:
-            return self._cell.findall(content), end
+            return self._patterns.cell.findall(content), end
         return content.split(self.delimiter), end
 
     def cells(self, record: str) -> list[str]:
@@ -74,7 +80,7 @@ class Dialect:
 
     def unquote(self, raw: str) -> str:
         """Return the text of a raw cell."""
-        found = self._quoted.match(raw)
+        found = self._patterns.quoted.match(raw)
         if found is None:
             return raw
         # What follows the closing quote belongs to the cell, as in Python's csv module.
@@ -114,38 +120,23 @@ class Dialect:
             return False
         start = 0
         if inside:
-            found = self._closing.match(line)
+            found = self._patterns.closing.match(line)
             if found is None:
                 return True
             start = found.end()
             if start == len(line):
                 return False
             start += 1  # the delimiter
-        return self._closed.match(line, start) is None
+        return self._patterns.closed.match(line, start) is None
 
     @cached_property
-    def _patterns(self) -> tuple[str, str]:
+    def _patterns(self) -> _Patterns:
         q, d = re.escape(self.quote), re.escape(self.delimiter)
-        quoted = f"{q}[^{q}]*+(?:{q}{q}[^{q}]*+)*+{q}"
-        return quoted, f"(?:{quoted}[^{d}]*+|(?!{q})[^{d}]*+)"
-
-    @cached_property
-    def _quoted(self) -> re.Pattern[str]:
-        return re.compile(self._patterns[0])
-
-    @cached_property
-    def _cell(self) -> re.Pattern[str]:
-        return re.compile(rf"(?:\A|{re.escape(self.delimiter)})({self._patterns[1]})")
-
-    @cached_property
-    def _closed(self) -> re.Pattern[str]:
-        cell = self._patterns[1]
-        return re.compile(rf"{cell}(?:{re.escape(self.delimiter)}{cell})*+\Z")
-
-    @cached_property
-    def _closing(self) -> re.Pattern[str]:
-        q, d = re.escape(self.quote), re.escape(self.delimiter)
-        return re.compile(f"[^{q}]*+(?:{q}{q}[^{q}]*+)*+{q}[^{d}]*+")
+        rest = f"[^{q}]*+(?:{q}{q}[^{q}]*+)*+{q}"  # of a quoted text, up to its last quote
+        cell = f"(?:{q}{rest}[^{d}]*+|(?!{q})[^{d}]*+)"
+        closed = rf"{cell}(?:{d}{cell})*+\Z"
+        sources = (f"{q}{rest}", rf"(?:\A|{d})({cell})", closed, f"{rest}[^{d}]*+")
+        return _Patterns(*map(re.compile, sources))
 
 
 COMMA = Dialect()

@@ -11,8 +11,6 @@ from typing import Any
 from hirank._typing import PathLike
 from hirank.exceptions import FileError, OutputError
 
-__all__ = ["damaged", "reading", "require", "writing"]
-
 _PERMISSION = "No permission. Change the permissions of the file or of its folder."
 _PROBLEMS = {
     errno.ENOENT: "No such file. Check the name and the folder.",

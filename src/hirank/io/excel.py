@@ -6,6 +6,7 @@ import datetime
 import io
 import math
 import warnings
+import zipfile
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -17,8 +18,6 @@ from hirank.io.cells import Column, are_whole, collect_numbers, parse_number
 from hirank.io.errors import damaged, reading, require
 from hirank.io.output import Writer
 from hirank.io.table import Cells, ReadOptions, Table, TableFile, name_columns, slices
-
-__all__ = ["ExcelFile", "ExcelWriter"]
 
 _NOT_AVAILABLE = "#N/A"
 _MAX_ROWS = 1_048_576
@@ -95,7 +94,7 @@ class ExcelFile(TableFile):
 
     def _crop(self, path: PathLike, rows: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
         """Return the smallest block of rows and columns that contains all values."""
-        used = [i for i, row in enumerate(rows) if any(cell is not None for cell in row)]
+        used = [i for i, row in enumerate(rows) if set(row) - {None}]
         if not used:
             raise FileError(
                 path,
@@ -104,7 +103,7 @@ class ExcelFile(TableFile):
             )
         self.top = used[0] + 1
         rows = rows[used[0] : used[-1] + 1]
-        columns = [j for j, column in enumerate(zip(*rows, strict=True)) if any(map(_some, column))]
+        columns = [j for j, column in enumerate(zip(*rows, strict=True)) if set(column) - {None}]
         return [row[columns[0] : columns[-1] + 1] for row in rows]
 
     def _batches(self, rows: int | None) -> Iterator[Cells]:
@@ -169,9 +168,10 @@ class ExcelWriter(Writer):
                     cells[k] = WriteOnlyCell(sheet, value=value)
                     cells[k].data_type = "s"  # not a formula, even if it starts like one
             sheet.append(cells)
-        # In memory first: openpyxl does not close a file to which it could not write.
+        # Not by book.save, which leaves the archive open after an error (a full disk).
         memory = io.BytesIO()
-        book.save(memory)
+        with zipfile.ZipFile(memory, "w", zipfile.ZIP_DEFLATED) as archive:
+            require("openpyxl.writer.excel", self.path).ExcelWriter(book, archive).write_data()
         self._output.write(memory.getbuffer())
 
 
@@ -186,10 +186,6 @@ def _load(path: PathLike) -> Any:
             return openpyxl.load_workbook(path, data_only=True)
     except Exception as error:  # a damaged workbook makes openpyxl fail in many ways
         raise damaged(path, ".xlsx", error) from error
-
-
-def _some(cell: Any) -> bool:
-    return cell is not None
 
 
 def _cell_values(values: Array, integral: bool) -> list[int | float | None]:

@@ -17,8 +17,6 @@ from hirank.exceptions import OutputError, OutputExistsError
 from hirank.io.errors import writing
 from hirank.io.table import Table, TableFile
 
-__all__ = ["Writer", "check_output", "is_direct"]
-
 _CREATED_MEANWHILE = (
     "Another process created it in the meantime. Choose another name, or pass --force to overwrite "
     "it."
@@ -102,11 +100,7 @@ class Writer(ABC):
             self._write(table, np.where(missing, filled, np.nan), columns)
 
     def _check_extra(self, table: Table, columns: Mapping[str, Array]) -> None:
-        for name, values in columns.items():
-            if values.shape != (len(table),):
-                raise ValueError(
-                    f'extra column "{name}" must have the shape {(len(table),)}; got {values.shape}'
-                )
+        for name in columns:
             if name in table.names:
                 raise OutputError(self.path, f'The table already has a column "{name}". Rename it.')
         if self._extra is not None and self._extra != tuple(columns):
@@ -120,23 +114,22 @@ class Writer(ABC):
         return self
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        if error is None:
-            try:
+        try:
+            if error is None:
                 with writing(self.path):
                     self._finish()
                     self._release()
                     self._stack.close()
-                return
-            except BaseException as failure:
-                self._abandon(failure)
-                raise
-            finally:
-                self._file = None
-        self._abandon(error)
+        except BaseException as failure:
+            error = failure
+            raise
+        finally:
+            self._file = None
+            if error is not None:
+                self._abandon(error)
 
     def _abandon(self, error: BaseException) -> None:
         """Remove what was written."""
-        self._file = None
         # Closing may fail for the same reason (a full disk); the first error is the one to show.
         with suppress(Exception):
             self._release()

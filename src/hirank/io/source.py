@@ -20,10 +20,8 @@ from hirank.exceptions import FileError
 from hirank.io.dialect import Dialect
 from hirank.io.errors import reading
 
-__all__ = ["Source", "open_quote"]
-
 _BLOCK = 1 << 20
-_MAX_RECORD = 1 << 26  # characters; a longer record is an unclosed quote or not a table
+_MAX_OPEN = 100_000  # lines of a quoted cell; more are a quote that is never closed
 _BOMS = (
     (codecs.BOM_UTF32_LE, "utf-32-le"),
     (codecs.BOM_UTF32_BE, "utf-32-be"),
@@ -33,15 +31,6 @@ _BOMS = (
 )
 # The mark is kept and written separately, so the codec must neither require nor add one.
 _WITHOUT_BOM = {"utf-8-sig": "utf-8", "utf-16": "utf-16-le", "utf-32": "utf-32-le"}
-
-
-def open_quote(path: PathLike, line: int, quote: str) -> FileError:
-    """Make the error for a quote without an end."""
-    return FileError(
-        path,
-        f"Line {line}: a quote {quote} is opened and never closed. Close it, or double a quote "
-        "that is part of a text.",
-    )
 
 
 class Source:
@@ -88,7 +77,7 @@ class Source:
         """
         last: list[str] = []  # the last record, which an empty line may follow
         opened: list[str] = []  # the lines of a record in which a quote is open
-        n_lines, size = 1, 0
+        n_lines = 1
         for lines in self._lines(dialect.newline):
             records = last
             plain = not opened and not any(dialect.quote in line for line in lines)
@@ -101,19 +90,22 @@ class Source:
                     elif not opened and dialect.quote not in line:
                         records.append(line)
                     elif dialect.leaves_open(line, bool(opened)):
-                        size = size + len(line) if opened else len(line)
                         opened.append(line)
                     else:
                         records.append("".join((*opened, line)))
                         opened = []
-            if opened and size > _MAX_RECORD:
+            if len(opened) > _MAX_OPEN:
                 break
             last = [records.pop()] if records else []
             n_lines += sum(record.count(dialect.newline) for record in records)
             yield records
         if opened:
             n_lines += sum(record.count(dialect.newline) for record in last)
-            raise open_quote(self.path, n_lines, dialect.quote)
+            raise FileError(
+                self.path,
+                f"Line {n_lines}: a quote {dialect.quote} is opened and never closed. Close it, or "
+                "double a quote that is part of a text.",
+            )
         yield last
 
     def close(self) -> None:
@@ -188,8 +180,6 @@ class Source:
             else:
                 lines = re.findall(r"[^\r]*\r|[^\r]+", block)
             rest = "" if lines[-1].endswith(newline) else lines.pop()
-            if len(rest) > _MAX_RECORD:
-                raise FileError(self.path, "A line is longer than 64 MB, so this is not a table.")
             yield lines
         if rest:
             yield [rest]

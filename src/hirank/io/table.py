@@ -14,8 +14,6 @@ from hirank._typing import Array, PathLike
 from hirank.exceptions import FileError
 from hirank.io.cells import Column, Missing, contain_only_numbers
 
-__all__ = ["Cells", "ColumnTypes", "ReadOptions", "Table", "TableFile", "name_columns", "slices"]
-
 _NEARLY = 0.8  # share of numbers from which on the other cells of a column look like mistakes
 _SCAN_ROWS = 32_768
 _MAX_LISTED = 12

@@ -9,17 +9,16 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hirank._text import plural
-from hirank._typing import Array, IntArray, PathLike
+from hirank._typing import Array, PathLike
 from hirank.exceptions import FileError, OutputError
 from hirank.io.cells import Column, are_whole, format_numbers, parse_column
-from hirank.io.dialect import COMMA, Dialect, check_delimiter, detect_dialect
+from hirank.io.dialect import COMMA, check_delimiter, detect_dialect
 from hirank.io.output import Writer
-from hirank.io.source import Source, open_quote
+from hirank.io.source import Source
 from hirank.io.table import Cells, ReadOptions, Table, TableFile, name_columns
-
-__all__ = ["TextFile", "TextWriter"]
 
 _SEGMENT = 8192  # rows whose cells are Python strings at one time
 
@@ -59,11 +58,7 @@ class TextCells(Cells):
     def _columns(self, start: int, stop: int) -> Sequence[Sequence[str]]:
         """Return the cells of some rows, column by column."""
         dialect, width = self.file.dialect, len(self.file.names)
-        records = self.records[start:stop]
-        plain = _split_plain(records, dialect, width)
-        if plain is not None:
-            return plain
-        rows = [dialect.cells(record) for record in records]
+        rows = [dialect.cells(record) for record in self.records[start:stop]]
         for i, row in enumerate(rows):
             if len(row) != width:
                 raise FileError(
@@ -117,7 +112,7 @@ class TextFile(TableFile):
         self.dialect = detect_dialect(
             body, delimiter=delimiter, newline=self.source.newline, spaces=suffix in ("txt", "dat")
         )
-        first = self._first_record(path, body)
+        first = self._first_record()
         cells = [cell.strip() for cell in self.dialect.cells(first)]
         self.header = ""
         if options.header:
@@ -126,15 +121,14 @@ class TextFile(TableFile):
             self.header = first + rest[:blank]
         return cells
 
-    def _first_record(self, path: PathLike, body: str) -> str:
-        record, inside = "", False
-        for line in body.split(self.dialect.newline):
-            record += line + self.dialect.newline
-            inside = self.dialect.leaves_open(line, inside)
-            if not inside:
-                return record if len(record) <= len(body) else body
-        line_number = 1 + self.preamble.count(self.dialect.newline)
-        raise open_quote(path, line_number, self.dialect.quote)
+    def _first_record(self) -> str:
+        skip = len(self.preamble)
+        for block in self.source.records(self.dialect, blank_rows=True):
+            for record in block:
+                if not skip:
+                    return record
+                skip -= len(record)
+        return ""
 
     def _batches(self, rows: int | None) -> Iterator[Cells]:
         newline = self.dialect.newline
@@ -189,47 +183,41 @@ class TextWriter(Writer):
 
     def _refill_records(self, table: Table, records: list[str], filled: Array) -> list[str]:
         """Return the records of the input with numbers in their missing cells."""
-        dialect, lines = self._dialect, list(records)
+        dialect, lines, texts = self._dialect, list(records), self._format(table, filled)
         places = [table.names.index(name) for name in table.numeric]
-        rows, columns = np.nonzero(~np.isnan(filled))
-        texts = iter(self._format(table, filled, rows, columns))
-        for i in np.unique(rows).tolist():
+        imputed = ~np.isnan(filled)
+        for i in np.flatnonzero(imputed.any(axis=1)).tolist():
             cells, end = dialect.split(records[i])
-            for j in np.flatnonzero(~np.isnan(filled[i])).tolist():
-                k = places[j]
-                cells[k] = dialect.refill(cells[k], next(texts))
+            for j in np.flatnonzero(imputed[i]).tolist():
+                cells[places[j]] = dialect.refill(cells[places[j]], texts[i, j])
             lines[i] = dialect.join(cells) + end
         return lines
 
     def _make_records(self, table: Table, filled: Array) -> list[str]:
         """Return records of a table that comes from another format, or another dialect."""
-        dialect, columns = self._dialect, []
-        decimal = table.cells.file.dialect.decimal if isinstance(table.cells, TextCells) else "."
+        dialect, texts, columns = self._dialect, self._format(table, filled), []
+        comma = isinstance(table.cells, TextCells) and table.cells.file.dialect.decimal == ","
         for index, name in enumerate(table.names):
             cells = table.cells.texts(index)
             if name in table.numeric:
                 j = table.numeric.index(name)
-                if decimal == ",":
+                if comma:
                     cells = [cell.replace(",", ".") for cell in cells]
                 # The words for a missing value are those of the input; here it is an empty cell.
-                for i in np.flatnonzero(np.isnan(table.numbers[:, j])).tolist():
-                    cells[i] = ""
-                rows = np.flatnonzero(~np.isnan(filled[:, j]))
-                texts = self._format(table, filled, rows, np.full(len(rows), j))
-                for i, text in zip(rows.tolist(), texts, strict=True):
-                    cells[i] = text
+                known = ~np.isnan(table.numbers[:, j])
+                cells = np.where(known, np.array(cells, dtype=object), texts[:, j]).tolist()
             columns.append([dialect.enquote(cell) for cell in cells])
         if len(columns) == 1:  # not every program takes an empty line for a row
             columns = [[cell or dialect.quote * 2 for cell in columns[0]]]
         return [dialect.join(row) + dialect.newline for row in zip(*columns, strict=True)]
 
-    def _format(self, table: Table, filled: Array, rows: IntArray, columns: IntArray) -> list[str]:
-        values = filled[rows, columns]
-        texts = format_numbers(values, self.digits, self._dialect.decimal)
+    def _format(self, table: Table, filled: Array) -> NDArray[Any]:
+        """Return the imputed values as text, n x v; elsewhere an empty string."""
+        texts, imputed = np.full(filled.shape, "", dtype=object), ~np.isnan(filled)
+        texts[imputed] = format_numbers(filled[imputed], self.digits, self._dialect.decimal)
         integral = np.array([name in table.types.integral for name in table.numeric], dtype=bool)
-        if integral.any():
-            for k in np.flatnonzero(integral[columns] & are_whole(values)).tolist():
-                texts[k] = str(int(values[k]))
+        whole = are_whole(filled) & integral
+        texts[whole] = [str(int(value)) for value in filled[whole]]
         return texts
 
     def _start(self) -> None:
@@ -277,16 +265,3 @@ def _keeps_dialect(like: TextFile, suffix: str) -> bool:
         return True
     tabs = like.dialect.delimiter == "\t"
     return tabs if suffix == "tsv" else suffix != "csv" or not (tabs or like.dialect.spaces)
-
-
-def _split_plain(records: list[str], dialect: Dialect, width: int) -> list[list[str]] | None:
-    """Return the columns of records without quotes and empty lines, all split at once."""
-    text, delimiter = "".join(records), dialect.delimiter
-    if dialect.spaces or dialect.quote in text:
-        return None
-    if any(record.count(delimiter) != width - 1 for record in records):
-        return None
-    if "\r" in text:
-        text = text.replace("\r\n", "\n") if dialect.newline == "\n" else text.replace("\r", "\n")
-    cells = text.removesuffix("\n").replace("\n", delimiter).split(delimiter)
-    return [cells[j::width] for j in range(width)] if len(cells) == width * len(records) else None
