@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import codecs
 import gzip
-import io
 import os
-import re
 import shutil
 import sys
 import tempfile
@@ -57,9 +55,10 @@ class Source:
     def __init__(self, path: PathLike, encoding: str) -> None:
         self.path = path
         try:
-            name = codecs.lookup(encoding).name
+            "".encode(encoding)
         except LookupError:
             raise FileError(path, f'Unknown encoding "{encoding}". Try latin-1.') from None
+        name = codecs.lookup(encoding).name
         self.encoding = _WITHOUT_BOM.get(name, name)
         self.bom = b""
         self._stack = ExitStack()
@@ -80,20 +79,16 @@ class Source:
         n_lines = 1
         for lines in self._lines(dialect.newline):
             records = last
-            plain = not opened and not any(dialect.quote in line for line in lines)
-            if plain and (blank_rows or not (lines.count("\n") or lines.count("\r\n"))):
-                records += lines
-            else:
-                for line in lines:
-                    if not opened and not blank_rows and records and not line.rstrip("\r\n"):
-                        records[-1] += line
-                    elif not opened and dialect.quote not in line:
-                        records.append(line)
-                    elif dialect.leaves_open(line, bool(opened)):
-                        opened.append(line)
-                    else:
-                        records.append("".join((*opened, line)))
-                        opened = []
+            for line in lines:
+                if not opened and not blank_rows and records and not line.rstrip("\r\n"):
+                    records[-1] += line
+                elif not opened and dialect.quote not in line:
+                    records.append(line)
+                elif dialect.leaves_open(line, bool(opened)):
+                    opened.append(line)
+                else:
+                    records.append("".join((*opened, line)))
+                    opened = []
             if len(opened) > _MAX_OPEN:
                 break
             last = [records.pop()] if records else []
@@ -113,13 +108,13 @@ class Source:
         self._stack.close()
 
     def _copy_pipe(self) -> None:
+        copy = tempfile.NamedTemporaryFile(prefix="hirank-")  # noqa: SIM115 - closed by `close`
+        self._stack.callback(copy.close)
         if os.fspath(self.path) == "-":
-            stream = cast("BinaryIO", sys.stdin.buffer)
+            shutil.copyfileobj(sys.stdin.buffer, copy)
         else:
-            stream = self._stack.enter_context(open(self.path, "rb"))  # noqa: SIM115
-        copy = tempfile.NamedTemporaryFile(prefix="hirank-")  # noqa: SIM115
-        self._stack.enter_context(copy)
-        shutil.copyfileobj(stream, copy, _BLOCK)
+            with open(self.path, "rb") as stream:
+                shutil.copyfileobj(stream, copy)
         copy.flush()
         self._name = copy.name
 
@@ -128,7 +123,9 @@ class Source:
         n_lines, decoder = 1, None
         for block in self._bytes():
             if decoder is None:
-                block = self._without_bom(block)
+                found = [(bom, name) for bom, name in _BOMS if block.startswith(bom)]
+                self.bom, self.encoding = (*found, (b"", self.encoding))[0]
+                block = block[len(self.bom) :]
                 decoder = codecs.getincrementaldecoder(self.encoding)()
             try:
                 text = decoder.decode(block, final=not block)
@@ -140,20 +137,9 @@ class Source:
                     f"Line {line}: byte 0x{byte:02x} is not {self.encoding} text. Give the "
                     "encoding of the file (often --encoding latin-1).",
                 ) from error
-            except UnicodeError as error:
-                raise FileError(self.path, f"Not {self.encoding} text: {error}.") from error
-            if not isinstance(text, str):
-                raise FileError(self.path, f'"{self.encoding}" is not an encoding of text.')
             n_lines += text.count("\n")
             if text:
                 yield text
-
-    def _without_bom(self, block: bytes) -> bytes:
-        for bom, encoding in _BOMS:
-            if block.startswith(bom):
-                self.bom, self.encoding = bom, encoding
-                return block[len(bom) :]
-        return block
 
     def _bytes(self) -> Iterator[bytes]:
         """Yield blocks of bytes, the last of them empty."""
@@ -174,12 +160,7 @@ class Source:
     def _lines(self, newline: str) -> Iterator[list[str]]:
         rest = ""
         for text in self._text():
-            block = rest + text
-            if newline == "\n":
-                lines = list(io.StringIO(block, newline="\n"))
-            else:
-                lines = re.findall(r"[^\r]*\r|[^\r]+", block)
-            rest = "" if lines[-1].endswith(newline) else lines.pop()
-            yield lines
+            *lines, rest = (rest + text).split(newline)
+            yield [line + newline for line in lines]
         if rest:
             yield [rest]
