@@ -166,7 +166,7 @@ def test_values_of_another_shape_or_infinite_values_are_an_error(source, tmp_pat
         with pytest.raises(RuntimeError, match="with block"):
             writer.write(table, table.numbers)
         with writer:
-            with pytest.raises(ValueError, match="filled must have the shape"):
+            with pytest.raises(ValueError, match="filled must have shape"):
                 writer.write(table, np.zeros((2, 3)))
             with pytest.raises(ValueError, match="infinite"):
                 writer.write(table, np.full((2, 2), np.inf))

@@ -101,7 +101,7 @@ class NpyWriter(Writer):
         # Without a type, NumPy would drop the byte order of the input.
         matrix = np.concatenate(parts, dtype=types.pop() if len(types) == 1 else None)
         # To a real file NumPy writes in C, and an error (a full disk) would not state its reason.
-        stream: Any = SimpleNamespace(write=self._output.write)
+        stream: Any = SimpleNamespace(write=self._file.write)
         np.save(stream, matrix, allow_pickle=False)
 
 

@@ -40,11 +40,10 @@ class Missing:
         """Return whether a cell that is not a number is missing."""
         return cell.strip().casefold() in self.words
 
-    def remove(self, values: Array) -> Array:
+    def remove(self, values: Array) -> None:
         """Replace the numbers that mark a missing value by NaN, in place."""
         if self.values.size:
             values[np.isin(values, self.values)] = np.nan
-        return values
 
 
 @dataclass
@@ -57,7 +56,7 @@ class Column:
         NaN = missing. None if too few of the cells are numbers.
     n_observed : int
         Cells that are not missing.
-    invalid : list of (row, cell)
+    invalid : list of (row or line, cell)
         The first cells that are neither a number nor missing.
     n_invalid : int
     whole : bool
@@ -75,7 +74,7 @@ class Column:
         """Whether so few cells are numbers that the others need not be parsed."""
         return self.n_invalid > (1 - _MIN_NUMBERS) * self.n_observed
 
-    def extend(self, other: Column, offset: int) -> None:
+    def extend(self, other: Column, offset: int = 0) -> None:
         """Add the counts of cells that follow; their row 0 is row `offset` here.
 
         The values are left to the caller, who joins them once.

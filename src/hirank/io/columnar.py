@@ -211,18 +211,13 @@ class ColumnarWriter(Writer):
             old = [field.with_type(kind) for field, kind in zip(like.schema, types, strict=False)]
             schema = pa.schema([*old, *fields[len(old) :]], like.schema.metadata)
         self._schema = schema
-        self._sink = self._open_sink(self._output, schema)
+        self._sink = self._stack.enter_context(self._open_sink(self._file, schema))
 
     def _finish(self) -> None:
         if self._sink is None:  # no rows at all
             like = self.like
             types = like.schema.types if isinstance(like, ColumnarFile) else []
             self._start([*types, *(self.pa.float64() for _ in self._names()[len(types) :])])
-
-    def _release(self) -> None:
-        if self._sink is not None:
-            sink, self._sink = self._sink, None
-            sink.close()
 
 
 class ParquetWriter(ColumnarWriter):

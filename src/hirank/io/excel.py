@@ -54,14 +54,9 @@ class ExcelCells(Cells):
     def _number(self, cell: Any) -> float | None:
         if cell is None or cell == _NOT_AVAILABLE:
             return np.nan
-        if isinstance(cell, str):
-            return parse_number(cell, self.file.options.missing)
-        if isinstance(cell, bool) or not isinstance(cell, int | float):
+        if isinstance(cell, bool) or not isinstance(cell, str | int | float):
             return None
-        try:
-            return float(cell) if math.isfinite(cell) else None
-        except OverflowError:
-            return None
+        return parse_number(str(cell), self.file.options.missing)
 
 
 class ExcelFile(TableFile):
@@ -172,7 +167,7 @@ class ExcelWriter(Writer):
         memory = io.BytesIO()
         with zipfile.ZipFile(memory, "w", zipfile.ZIP_DEFLATED) as archive:
             require("openpyxl.writer.excel", self.path).ExcelWriter(book, archive).write_data()
-        self._output.write(memory.getbuffer())
+        self._file.write(memory.getbuffer())
 
 
 def _load(path: PathLike) -> Any:

@@ -17,11 +17,6 @@ from hirank.exceptions import OutputError, OutputExistsError
 from hirank.io.errors import writing
 from hirank.io.table import Table, TableFile
 
-_CREATED_MEANWHILE = (
-    "Another process created it in the meantime. Choose another name, or pass --force to overwrite "
-    "it."
-)
-
 
 def is_direct(path: PathLike) -> bool:
     """Return whether this is standard output ("-"), a device or a pipe, written at once."""
@@ -50,7 +45,8 @@ def _open_output(path: PathLike, *, force: bool) -> Iterator[BinaryIO]:
             with replace_file(path, overwrite=force) as file:
                 yield file
         except FileExistsError as error:
-            raise OutputExistsError(path, _CREATED_MEANWHILE) from error
+            remedy = "Another process created it in the meantime. Pass --force to overwrite it."
+            raise OutputExistsError(path, remedy) from error
 
 
 class Writer(ABC):
@@ -60,14 +56,14 @@ class Writer(ABC):
     """
 
     writes_streams: ClassVar[bool] = False  # whether the format can be written to a pipe
+    _file: BinaryIO
 
     def __init__(
         self, path: PathLike, like: TableFile, *, digits: int | None = None, force: bool = False
     ) -> None:
         self.path, self.like, self.digits = path, like, digits
-        self._force = force
-        self._stack = ExitStack()
-        self._file: BinaryIO | None = None
+        self._force, self._is_open = force, False
+        self._stack = ExitStack()  # the file, and what is between the writer and the file
         self._extra: tuple[str, ...] | None = None
 
     def write(self, table: Table, filled: Array, extra: Mapping[str, Array] | None = None) -> None:
@@ -83,14 +79,11 @@ class Writer(ABC):
         extra : mapping of name to (n,), optional
             Columns to append, the same in every call.
         """
-        if self._file is None:
+        if not self._is_open:
             raise RuntimeError("a writer must be used in a with block")
         filled = np.asarray(filled, dtype=float)
         if filled.shape != table.numbers.shape:
-            raise ValueError(
-                f"filled must have the shape of the numbers, {table.numbers.shape}; got "
-                f"{filled.shape}"
-            )
+            raise ValueError(f"filled must have shape {table.numbers.shape}; got {filled.shape}")
         missing = np.isnan(table.numbers)
         if np.isinf(filled[missing]).any():
             raise ValueError("filled must be finite or NaN; got infinite values")
@@ -109,8 +102,8 @@ class Writer(ABC):
 
     def __enter__(self) -> Self:
         with writing(self.path):
-            opened = _open_output(self.path, force=self._force)
-            self._file = self._stack.enter_context(opened)
+            self._file = self._stack.enter_context(_open_output(self.path, force=self._force))
+        self._is_open = True
         return self
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
@@ -118,23 +111,16 @@ class Writer(ABC):
             if error is None:
                 with writing(self.path):
                     self._finish()
-                    self._release()
                     self._stack.close()
         except BaseException as failure:
             error = failure
             raise
         finally:
-            self._file = None
-            if error is not None:
-                self._abandon(error)
-
-    def _abandon(self, error: BaseException) -> None:
-        """Remove what was written."""
-        # Closing may fail for the same reason (a full disk); the first error is the one to show.
-        with suppress(Exception):
-            self._release()
-        with suppress(Exception):
-            self._stack.__exit__(type(error), error, error.__traceback__)
+            self._is_open = False
+            # Closing may fail as well (a full disk); the first error is the one to show.
+            with suppress(Exception):
+                if error is not None:
+                    self._stack.__exit__(type(error), error, error.__traceback__)
 
     @abstractmethod
     def _write(self, table: Table, filled: Array, extra: Mapping[str, Array]) -> None:
@@ -143,14 +129,6 @@ class Writer(ABC):
     @abstractmethod
     def _finish(self) -> None:
         """Write what comes last."""
-
-    def _release(self) -> None:  # noqa: B027 - most writers hold nothing
-        """Close what is between the writer and the file."""
-
-    @property
-    def _output(self) -> BinaryIO:
-        assert self._file is not None
-        return self._file
 
     def _names(self) -> list[str]:
         return [*self.like.names, *(self._extra or ())]

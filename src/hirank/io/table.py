@@ -200,10 +200,9 @@ class TableFile(ABC):
         """Return all the rows."""
         cells = next(self._batches(None))
         if self.options.numeric is not None:
-            return self._table(cells, self.options.numeric, is_whole=True)
+            return self._table(cells, is_whole=True)
         columns = self._parse(cells, self._candidates())
-        invalid = {name: _invalid_lines(column, cells) for name, column in columns.items()}
-        self.types = _column_types(columns, invalid, len(cells))
+        self.types = _column_types(columns, len(cells))
         numbers = _stack([columns[name] for name in self.types.numeric], len(cells))
         return Table(self.names, numbers, self.types, cells, is_whole=True)
 
@@ -216,11 +215,9 @@ class TableFile(ABC):
             raise ValueError(f"rows must be at least 1; got {rows}")
         if self.options.numeric is None and self.types is None:
             self.types = self._scan()
-        numeric = self.types.numeric if self.types is not None else self.options.numeric
-        assert numeric is not None
         for cells in self._batches(rows):
             if len(cells):
-                yield self._table(cells, numeric, is_whole=False)
+                yield self._table(cells, is_whole=False)
 
     def close(self) -> None:  # noqa: B027 - most formats keep nothing open
         """Close the file."""
@@ -236,26 +233,27 @@ class TableFile(ABC):
 
     def _parse(self, cells: Cells, names: Sequence[str]) -> dict[str, Column]:
         columns = cells.parse([self.names.index(name) for name in names])
+        for column in columns:
+            column.invalid = [(cells.line(row), cell) for row, cell in column.invalid]
         return dict(zip(names, columns, strict=True))
 
     def _scan(self) -> ColumnTypes:
         columns = {name: Column(None) for name in self._candidates()}
-        invalid: dict[str, list[tuple[int, str]]] = {name: [] for name in columns}
         n_rows = 0
         for cells in self._batches(_SCAN_ROWS):
             n_rows += len(cells)
             active = [name for name, column in columns.items() if not column.is_text]
             for name, part in self._parse(cells, active).items():
-                invalid[name] += _invalid_lines(part, cells)
-                columns[name].extend(part, 0)
-        return _column_types(columns, invalid, n_rows)
+                columns[name].extend(part)
+        return _column_types(columns, n_rows)
 
-    def _table(self, cells: Cells, numeric: tuple[str, ...], *, is_whole: bool) -> Table:
+    def _table(self, cells: Cells, *, is_whole: bool) -> Table:
         """Return rows whose numeric columns are known: any other cell in them is an error."""
+        numeric = self.types.numeric if self.types is not None else self.options.numeric or ()
         columns = self._parse(cells, numeric)
         for name, column in columns.items():
             if column.invalid:
-                line, cell = _invalid_lines(column, cells)[0]
+                line, cell = column.invalid[0]
                 raise FileError(
                     self.path,
                     f'Line {line}: "{cell}" in column "{name}" is not a finite number. Correct it, '
@@ -298,16 +296,10 @@ def _quote(names: Sequence[str]) -> str:
     return text if more <= 0 else f"{text} and {more} more"
 
 
-def _invalid_lines(column: Column, cells: Cells) -> list[tuple[int, str]]:
-    return [(cells.line(row), cell) for row, cell in column.invalid]
-
-
-def _column_types(
-    columns: dict[str, Column], invalid: dict[str, list[tuple[int, str]]], n_rows: int
-) -> ColumnTypes:
+def _column_types(columns: dict[str, Column], n_rows: int) -> ColumnTypes:
     numeric = [name for name, column in columns.items() if not column.n_invalid]
     nearly = {
-        name: invalid[name][:3]
+        name: column.invalid
         for name, column in columns.items()
         if column.n_invalid and column.n_observed - column.n_invalid >= _NEARLY * column.n_observed
     }

@@ -162,7 +162,6 @@ class TextWriter(Writer):
         if self._source is not None:
             self._dialect = self._source.dialect
             self._encoding = self._source.source.encoding
-        self._compressed: gzip.GzipFile | None = None
         self._started = self._ends_open = False
 
     def _write(self, table: Table, filled: Array, extra: Mapping[str, Array]) -> None:
@@ -224,8 +223,10 @@ class TextWriter(Writer):
         if self._started:
             return
         self._started = True
+        self._stream: Any = self._file
         if os.fspath(self.path).lower().endswith(".gz"):
-            self._compressed = gzip.GzipFile("", "wb", 6, self._output, mtime=0)
+            compressed = gzip.GzipFile("", "wb", 6, self._file, mtime=0)
+            self._stream = self._stack.enter_context(compressed)
         dialect, source, names = self._dialect, self._source, list(self._extra or ())
         if source is None:
             if self.like.options.header:
@@ -244,15 +245,10 @@ class TextWriter(Writer):
         except UnicodeEncodeError as error:
             problem = f"Cannot write {error.object[error.start]!r} as {self._encoding} text."
             raise OutputError(self.path, f"{problem} Use --encoding utf-8.") from error
-        (self._compressed or self._output).write(data)
+        self._stream.write(data)
 
     def _finish(self) -> None:
         self._start()  # a table without rows still has a header
-
-    def _release(self) -> None:
-        if self._compressed is not None:
-            stream, self._compressed = self._compressed, None
-            stream.close()
 
 
 def _suffix(path: PathLike) -> str:
