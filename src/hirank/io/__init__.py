@@ -100,8 +100,7 @@ def open_table(
     known = None if numeric is None else tuple(dict.fromkeys(numeric))
     markers = Missing(missing)
     options = ReadOptions(markers, known, tuple(text), delimiter, encoding, sheet, header)
-    module, reader, _ = _find_format(path, is_output=False)
-    file: TableFile = _load(module, reader)(path, options)
+    file: TableFile = _find_format(path, is_output=False)[0](path, options)
     return file
 
 
@@ -158,27 +157,24 @@ def create(
     if digits is not None and not 1 <= digits <= 17:
         raise ValueError(f"digits must be between 1 and 17; got {digits}")
     check_output(path, force=force)
-    module, _, name = _find_format(path, is_output=True)
-    kind: type[Writer] = _load(module, name)
+    kind: type[Writer] = _find_format(path, is_output=True)[1]
     if is_direct(path) and not kind.writes_streams:
         problem = "This format cannot be written to a pipe or a device. Write to a file, or CSV."
         raise OutputError(path, problem)
     return kind(path, like, digits=digits, force=force)
 
 
-def _load(module: str, name: str) -> Any:
-    return getattr(import_module(f"hirank.io.{module}"), name)
-
-
-def _find_format(path: PathLike, *, is_output: bool) -> tuple[str, str, str]:
+def _find_format(path: PathLike, *, is_output: bool) -> tuple[Any, Any]:
+    """Return the reader and the writer of a format."""
     name = os.fspath(path).lower()
     suffix = os.path.basename(name).removesuffix(".gz").rpartition(".")[2]
-    if suffix in _FORMATS and (suffix in _TEXT or not name.endswith(".gz")):
-        return _FORMATS[suffix]
-    if is_direct(path):
-        return _FORMATS["csv"]
-    if not is_output and not os.path.exists(path):
-        raise FileError(path, "No such file. Check the name and the folder.")
-    known = ", ".join(f".{extension}" for extension in _FORMATS)
-    problem = f"Unknown file format. The known extensions are {known} (text also with .gz)."
-    raise (OutputError if is_output else FileError)(path, problem)
+    is_known = suffix in _FORMATS and (suffix in _TEXT or not name.endswith(".gz"))
+    if not is_known and not is_direct(path):
+        if not is_output and not os.path.exists(path):
+            raise FileError(path, "No such file. Check the name and the folder.")
+        known = ", ".join(f".{extension}" for extension in _FORMATS)
+        problem = f"Unknown file format. The known extensions are {known} (text also with .gz)."
+        raise (OutputError if is_output else FileError)(path, problem)
+    module, reader, writer = _FORMATS[suffix if is_known else "csv"]
+    loaded = import_module(f"hirank.io.{module}")
+    return getattr(loaded, reader), getattr(loaded, writer)

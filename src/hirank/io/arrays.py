@@ -53,17 +53,14 @@ class NpyFile(TableFile):
             self.matrix: NDArray[Any] = np.load(path, mmap_mode="r", allow_pickle=False)
         except Exception as error:  # a damaged file makes NumPy fail in many ways
             raise damaged(path, ".npy", error) from error
-        if self.matrix.dtype.kind not in "iuf":
-            raise FileError(path, "Not an array of real numbers. Save a matrix of real numbers.")
-        if self.matrix.ndim != 2:
+        shape, dtype = self.matrix.shape, self.matrix.dtype
+        if dtype.kind not in "iuf" or len(shape) != 2 or not shape[1]:
             raise FileError(
                 path,
-                f"The array has {self.matrix.ndim} dimensions. Save a matrix with a row for each "
-                "sample (a vector x by x.reshape(-1, 1)).",
+                f"The array has shape {shape} and type {dtype}. Save a matrix of real numbers with "
+                "a row for each sample (a vector x by x.reshape(-1, 1)).",
             )
-        if not self.matrix.shape[1]:
-            raise FileError(path, "The matrix has no columns.")
-        names = [f"column {j}" for j in range(1, self.matrix.shape[1] + 1)]
+        names = [f"column {j}" for j in range(1, shape[1] + 1)]
         super().__init__(path, names, options)
 
     def _batches(self, rows: int | None) -> Iterator[Cells]:

@@ -177,8 +177,7 @@ def are_whole(values: Array) -> BoolArray:
 def fit_integers(values: Array, dtype: np.dtype[Any]) -> bool:
     """Return whether these are whole numbers that the type can hold."""
     limits = np.iinfo(dtype)
-    inside = (values >= limits.min) & (values <= limits.max)
-    return bool((are_whole(values) & inside).all())
+    return bool((are_whole(values) & (values >= limits.min) & (values <= limits.max)).all())
 
 
 def format_numbers(values: Array, digits: int | None = None, decimal: str = ".") -> list[str]:

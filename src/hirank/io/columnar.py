@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -17,9 +16,6 @@ from hirank.io.cells import Column, check_numbers, fit_integers
 from hirank.io.errors import damaged, reading, require
 from hirank.io.output import Writer
 from hirank.io.table import Cells, ReadOptions, Table, TableFile
-
-_PANDAS_INDEX = re.compile(r"__index_level_[0-9]+__")
-_BATCH_ROWS = 65_536
 
 
 class ArrowCells(Cells):
@@ -70,7 +66,7 @@ class ColumnarFile(TableFile):
         with suppress(KeyError, ValueError, TypeError):  # not written by pandas
             index = list(json.loads((self.schema.metadata or {})[b"pandas"])["index_columns"])
         names = self.schema.names
-        text = [name for name in names if name in index or _PANDAS_INDEX.fullmatch(name)]
+        text = [name for name in names if name in index or name.startswith("__index_level_")]
         super().__init__(path, names, options, text)
 
     @abstractmethod
@@ -116,7 +112,7 @@ class ParquetFile(ColumnarFile):
 
     def _open(self, stream: Any) -> tuple[Any, Iterator[Any]]:
         file = require("pyarrow.parquet", self.format).ParquetFile(stream)
-        return file.schema_arrow, file.iter_batches(batch_size=_BATCH_ROWS)
+        return file.schema_arrow, file.iter_batches()
 
 
 class ArrowFile(ColumnarFile):
@@ -126,9 +122,7 @@ class ArrowFile(ColumnarFile):
 
     def _open(self, stream: Any) -> tuple[Any, Iterator[Any]]:
         ipc = require("pyarrow.ipc", self.format)
-        start = stream.read(6)
-        stream.seek(0)
-        if start != b"ARROW1":
+        if stream.peek(6)[:6] != b"ARROW1":
             reader = ipc.open_stream(stream)
             return reader.schema, iter(reader)
         reader = ipc.open_file(stream)

@@ -139,9 +139,6 @@ class Dialect:
         return _Patterns(*map(re.compile, sources))
 
 
-COMMA = Dialect()
-
-
 def check_delimiter(delimiter: str | None, decimal: str = "") -> None:
     """Raise ParameterError unless this can separate cells; None is to be detected."""
     if delimiter is not None and (len(delimiter) != 1 or delimiter in '"\r\n' + decimal):

@@ -91,11 +91,7 @@ class ExcelFile(TableFile):
         """Return the smallest block of rows and columns that contains all values."""
         used = [i for i, row in enumerate(rows) if set(row) - {None}]
         if not used:
-            raise FileError(
-                path,
-                f'Sheet "{self.sheet}" is empty. Add a row of column names and rows of cells, or '
-                "select another sheet.",
-            )
+            raise FileError(path, f'Sheet "{self.sheet}" is empty. Select another sheet.')
         self.top = used[0] + 1
         rows = rows[used[0] : used[-1] + 1]
         columns = [j for j, column in enumerate(zip(*rows, strict=True)) if set(column) - {None}]
@@ -129,9 +125,8 @@ class ExcelWriter(Writer):
         columns += [_cell_values(added, False) for added in extra.values()]
         self._rows += zip(*columns, strict=True)
         if len(self._rows) + self.like.options.header > _MAX_ROWS:
-            raise OutputError(
-                self.path, f"An Excel sheet has at most {_MAX_ROWS} rows. Write CSV or Parquet."
-            )
+            problem = f"An Excel sheet has at most {_MAX_ROWS} rows. Write CSV or Parquet."
+            raise OutputError(self.path, problem)
 
     def _value(self, cell: Any) -> Any:
         """Return what a cell that is not numeric holds: text unless Excel has its type."""
@@ -144,9 +139,8 @@ class ExcelWriter(Writer):
         from openpyxl.cell.cell import ILLEGAL_CHARACTERS_RE
 
         if ILLEGAL_CHARACTERS_RE.search(text) or len(text) > _MAX_TEXT:
-            raise OutputError(
-                self.path, f"Excel cannot store the text {text[:40]!r}. Write CSV or Parquet."
-            )
+            problem = f"Excel cannot store the text {text[:40]!r}. Write CSV or Parquet."
+            raise OutputError(self.path, problem)
         return text
 
     def _finish(self) -> None:

@@ -88,17 +88,14 @@ class Writer(ABC):
         if np.isinf(filled[missing]).any():
             raise ValueError("filled must be finite or NaN; got infinite values")
         columns = {name: np.asarray(a, dtype=float) for name, a in (extra or {}).items()}
-        self._check_extra(table, columns)
-        with writing(self.path):
-            self._write(table, np.where(missing, filled, np.nan), columns)
-
-    def _check_extra(self, table: Table, columns: Mapping[str, Array]) -> None:
-        for name in columns:
-            if name in table.names:
-                raise OutputError(self.path, f'The table already has a column "{name}". Rename it.')
+        taken = [name for name in columns if name in table.names]
+        if taken:
+            raise OutputError(self.path, f'The table already has a column "{taken[0]}". Rename it.')
         if self._extra is not None and self._extra != tuple(columns):
             raise ValueError(f"extra columns must be {list(self._extra)}; got {list(columns)}")
         self._extra = tuple(columns)
+        with writing(self.path):
+            self._write(table, np.where(missing, filled, np.nan), columns)
 
     def __enter__(self) -> Self:
         with writing(self.path):

@@ -69,10 +69,10 @@ class Source:
         self.head = next(self._text(), "")
         self.newline = "\r" if "\r" in self.head and "\n" not in self.head else "\n"
 
-    def records(self, dialect: Dialect, *, blank_rows: bool) -> Iterator[list[str]]:
+    def records(self, dialect: Dialect, *, empty_rows: bool) -> Iterator[list[str]]:
         """Yield the records of the file, many at a time.
 
-        An empty line is added to the record before it, unless `blank_rows` makes it a row.
+        An empty line is added to the record before it, unless `empty_rows` makes it a row.
         """
         last: list[str] = []  # the last record, which an empty line may follow
         opened: list[str] = []  # the lines of a record in which a quote is open
@@ -80,7 +80,7 @@ class Source:
         for lines in self._lines(dialect.newline):
             records = last
             for line in lines:
-                if not opened and not blank_rows and records and not line.rstrip("\r\n"):
+                if not opened and not empty_rows and records and not line.rstrip("\r\n"):
                     records[-1] += line
                 elif not opened and dialect.quote not in line:
                     records.append(line)
@@ -151,11 +151,8 @@ class Source:
                     yield block
                 yield b""
             except (gzip.BadGzipFile, EOFError, zlib.error) as error:
-                raise FileError(
-                    self.path,
-                    f"The compressed file is damaged or incomplete ({error}). Download or "
-                    "compress it again.",
-                ) from error
+                problem = f"The compressed file is damaged ({error}). Compress it again."
+                raise FileError(self.path, problem) from error
 
     def _lines(self, newline: str) -> Iterator[list[str]]:
         rest = ""

@@ -309,8 +309,5 @@ def _column_types(columns: dict[str, Column], n_rows: int) -> ColumnTypes:
 
 
 def _stack(columns: Sequence[Column], n_rows: int) -> Array:
-    matrix = np.empty((n_rows, len(columns)))
-    for j, column in enumerate(columns):
-        assert column.values is not None  # only columns without invalid cells get here
-        matrix[:, j] = column.values
-    return matrix
+    matrix = np.array([column.values for column in columns], dtype=float)
+    return np.ascontiguousarray(matrix.reshape(len(columns), n_rows).T)

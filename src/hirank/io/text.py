@@ -5,7 +5,6 @@ from __future__ import annotations
 import gzip
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,7 +14,7 @@ from hirank._text import plural
 from hirank._typing import Array, PathLike
 from hirank.exceptions import FileError, OutputError
 from hirank.io.cells import Column, are_whole, format_numbers, parse_column
-from hirank.io.dialect import COMMA, check_delimiter, detect_dialect
+from hirank.io.dialect import Dialect, check_delimiter, detect_dialect
 from hirank.io.output import Writer
 from hirank.io.source import Source
 from hirank.io.table import Cells, ReadOptions, Table, TableFile, name_columns
@@ -117,13 +116,13 @@ class TextFile(TableFile):
         self.header = ""
         if options.header:
             rest = body[len(first) :]
-            blank = len(rest) - len(rest.lstrip("\r\n")) if len(cells) > 1 else 0
-            self.header = first + rest[:blank]
+            n_empty = len(rest) - len(rest.lstrip("\r\n")) if len(cells) > 1 else 0
+            self.header = first + rest[:n_empty]
         return cells
 
     def _first_record(self) -> str:
         skip = len(self.preamble)
-        for block in self.source.records(self.dialect, blank_rows=True):
+        for block in self.source.records(self.dialect, empty_rows=True):
             for record in block:
                 if not skip:
                     return record
@@ -135,7 +134,7 @@ class TextFile(TableFile):
         skip = len(self.preamble) + len(self.header)
         line = 1 + self.preamble.count(newline) + self.header.count(newline)
         first, records = 0, list[str]()
-        for block in self.source.records(self.dialect, blank_rows=len(self.names) == 1):
+        for block in self.source.records(self.dialect, empty_rows=len(self.names) == 1):
             while skip and block:
                 skip = max(skip - len(block.pop(0)), 0)
             records += block
@@ -156,7 +155,7 @@ class TextWriter(Writer):
     def __init__(self, path: PathLike, like: TableFile, **options: Any) -> None:
         super().__init__(path, like, **options)
         suffix = _suffix(path)
-        self._dialect = COMMA if suffix != "tsv" else replace(COMMA, delimiter="\t")
+        self._dialect = Dialect(delimiter="\t" if suffix == "tsv" else ",")
         self._encoding = "utf-8"
         self._source = like if isinstance(like, TextFile) and _keeps_dialect(like, suffix) else None
         if self._source is not None:
