@@ -131,24 +131,14 @@ def _check_experiment(experiment: Experiment) -> None:
 
 def _make_entry(content: dict[str, Any]) -> Entry:
     _check_known("setting of a [[method]]", content, METHOD_KEYS)
-    method = Method(
-        content["name"],
-        content["estimator"],
-        content.get("source", "paper"),
-        content.get("settings", {}),
-    )
+    own = {f.name for f in fields(Method)} & content.keys()
+    method = Method(**{key: content.pop(key) for key in own})
     _check_known("estimator", (method.estimator,), ESTIMATORS)
     _check_known("source", (method.source,), SOURCES)
     max_size = content.get("max_size")
     if max_size is not None and (not isinstance(max_size, int) or max_size < 1):
         raise ConfigError(f"max_size must be a number of rows; got {max_size!r}.")
-    return Entry(
-        method,
-        content.get("grid", {}),
-        tuple(content.get("data", ())),
-        content.get("settings_for", {}),
-        max_size,
-    )
+    return Entry(method, **{**content, "data": tuple(content.get("data", ()))})
 
 
 def _select_quick(

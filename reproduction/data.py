@@ -30,26 +30,20 @@ class Table(NamedTuple):
     labels: IntArray | None = None  # n, the group of each row
 
 
+PLANES = {"n_features": 20, "latent": 2}
 SURFACES: dict[str, dict[str, int]] = {
     "one curved surface": {"n_samples": 100, "degree": 3, "manifolds": 1},
     "three curved surfaces": {"n_samples": 100, "degree": 3, "manifolds": 3},
     "ten linear subspaces": {"n_samples": 100, "degree": 1, "manifolds": 10},
     # The paper's examples of equation 36: 0.56 for three surfaces, 0.64 for ten planes.
-    "three quadratic surfaces": {
-        "n_samples": 100,
-        "n_features": 20,
-        "latent": 2,
-        "degree": 2,
-        "manifolds": 3,
-    },
+    "three quadratic surfaces": {"n_samples": 100, "degree": 2, "manifolds": 3, **PLANES},
     "three quadratic surfaces, 1200 samples": {
         "n_samples": 400,
-        "n_features": 20,
-        "latent": 2,
         "degree": 2,
         "manifolds": 3,
+        **PLANES,
     },
-    "ten planes": {"n_samples": 30, "n_features": 20, "latent": 2, "degree": 1, "manifolds": 10},
+    "ten planes": {"n_samples": 30, "degree": 1, "manifolds": 10, **PLANES},
 }
 """Arguments of `polynomial_manifolds`; n_samples counts the samples of each surface."""
 

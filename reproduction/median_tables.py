@@ -8,7 +8,7 @@ from hirank._text import number
 from reproduction.claim_kinds import CURVE_KINDS, noun
 from reproduction.config import Experiment
 from reproduction.figures.lines import ALONG
-from reproduction.summary import Group, Row, Spread, Summary, last_points, select, summarize
+from reproduction.summary import Row, Spread, Summary, last_points, select, summarize
 
 MEASURES = {
     "lines": "relative error",
@@ -59,7 +59,8 @@ def _table(measure: str, found: Summary, along: str) -> Iterator[str]:
     methods = list(dict.fromkeys(group.method for group in found))
     cells: dict[Key, dict[str, Spread]] = {}
     for group, spread in found.items():
-        cells.setdefault(_key(group), {})[group.method] = spread
+        key = group.data, group.pattern, group.rate, group.at
+        cells.setdefault(key, {})[group.method] = spread
     cells = _thin(cells)
     heads = ("data", "pattern", "missing", along)
     # Columns with one value only are omitted.
@@ -77,10 +78,6 @@ def _table(measure: str, found: Summary, along: str) -> Iterator[str]:
         yield f"\n<details><summary>{title}</summary>\n\n{''.join(lines)}\n</details>\n"
     else:
         yield f"\n{title}:\n\n{''.join(lines)}"
-
-
-def _key(group: Group) -> Key:
-    return group.data, group.pattern, group.rate, group.at
 
 
 def _thin(cells: dict[Key, dict[str, Spread]]) -> dict[Key, dict[str, Spread]]:

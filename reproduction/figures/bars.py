@@ -11,7 +11,7 @@ from hirank._text import number
 from reproduction.config import Experiment
 from reproduction.figures import style
 from reproduction.figures.lines import select_shown
-from reproduction.summary import Row, Summary, count_failures, select
+from reproduction.summary import Row, Summary, select
 
 UNITS = {"fit seconds": "seconds of CPU time", "peak MB": "peak memory (MB)"}
 
@@ -43,8 +43,8 @@ def bars(experiment: Experiment, rows: Sequence[Row], spec: Mapping[str, Any]) -
     wanted = spec.get("methods") or list(looks)
     panels = _panels(found, [name for name in wanted if name in looks], looks, spec)
     shape = style.grid_shape(len(panels))
-    many = max(map(len, panels.values()))
-    figure = style.make_figure((0.27 * many + 0.95) * shape[0] + 0.2)
+    n_bars = max(map(len, panels.values()))
+    figure = style.make_figure((0.27 * n_bars + 0.95) * shape[0] + 0.2)
     axes = figure.subplots(*shape, squeeze=False, sharey=True, sharex=True).ravel()
     for ax in axes[len(panels) :]:
         ax.set_visible(False)
@@ -59,22 +59,14 @@ def bars(experiment: Experiment, rows: Sequence[Row], spec: Mapping[str, Any]) -
         if log:
             style.make_log(ax, "x", [low, max(medians)])
         ax.set_xlim(low, max(medians) * (4 if log else 1.25))
-        ax.grid(axis="y", visible=False)
-        ax.spines["left"].set_visible(False)
-        ax.tick_params(axis="y", length=0)
-        ax.set_yticks(range(len(each)), [bar.label for bar in each])
-        for text, bar in zip(ax.get_yticklabels(), each, strict=False):  # the left panels only
-            text.set_fontweight("bold" if bar.look.own else "normal")
+        _label_bars(ax, each)
         if place >= len(panels) - shape[1]:  # nothing below
             ax.set_xlabel(UNITS.get(next(iter(found)).measure, next(iter(found)).measure))
             ax.tick_params(axis="x", labelbottom=True)
     axes[0].invert_yaxis()
     if paper:
         style.add_legend(figure, {"in the paper": axes[0].collections[-1]})
-    absent = [name for name in wanted if not select(found, method=name)]
-    style.add_footnote(
-        figure, absent, [each for each in count_failures(rows) if each.method in wanted]
-    )
+    style.add_footnote(figure, rows, wanted, {group.method for group in found})
     return figure
 
 
@@ -129,13 +121,16 @@ def _draw(ax: Any, place: int, bar: Bar, low: float) -> None:
         _label(ax, place, max(end, paper), f"{number(value)} (paper {number(paper)})", gap=8)
 
 
+def _label_bars(ax: Any, bars: Sequence[Bar]) -> None:
+    """Write the labels at the left of the bars, hirank's in bold."""
+    ax.grid(axis="y", visible=False)
+    ax.spines["left"].set_visible(False)
+    ax.tick_params(axis="y", length=0)
+    ax.set_yticks(range(len(bars)), [bar.label for bar in bars])
+    for text, bar in zip(ax.get_yticklabels(), bars, strict=False):  # the left panels only
+        text.set_fontweight("bold" if bar.look.own else "normal")
+
+
 def _label(ax: Any, place: int, x: float, text: str, gap: float = 5) -> None:
-    ax.annotate(
-        text,
-        (x, place),
-        (gap, -0.5),
-        textcoords="offset points",
-        va="center",
-        fontsize=8.5,
-        color="#333333",
-    )
+    look = {"textcoords": "offset points", "va": "center", "fontsize": 8.5, "color": "#333333"}
+    ax.annotate(text, (x, place), (gap, -0.5), **look)

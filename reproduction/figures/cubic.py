@@ -12,7 +12,7 @@ from hirank._text import plural
 from hirank._typing import Array
 from reproduction.config import Experiment
 from reproduction.figures import style
-from reproduction.summary import Row, count_failures
+from reproduction.summary import Row
 
 TRUE, FILLED = "#C8321E", "#0B5FA5"
 """Red and blue as in the paper; size and shape differ as well."""
@@ -50,7 +50,7 @@ def cubic(experiment: Experiment, rows: Sequence[Row], spec: Mapping[str, Any]) 
         ax.set_title(title, y=0.98)
     style.add_legend(figure, handles, loc="outside lower center", ncols=2)
     names = {key[0] for _, key in panels}
-    style.add_footnote(figure, [], [each for each in count_failures(rows) if each.method in names])
+    style.add_footnote(figure, rows, names, names)
     return figure
 
 

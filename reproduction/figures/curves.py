@@ -10,7 +10,7 @@ from hirank._text import number
 from reproduction.config import Experiment
 from reproduction.figures import style
 from reproduction.figures.lines import ALONG, draw_line, select_shown, split_curves
-from reproduction.summary import Row, Summary, count_failures, select
+from reproduction.summary import Row, Summary
 
 KERNELS = {"poly": "polynomial kernel", "rbf": "RBF kernel"}
 
@@ -52,8 +52,7 @@ def curves(experiment: Experiment, rows: Sequence[Row], spec: Mapping[str, Any])
         _scale(ax, part, spec)
     axes[0].set_ylabel(measure)
     style.add_legend(figure, handles)
-    absent = [name for name in looks if not select(found, method=name)]
-    style.add_footnote(figure, absent, count_failures(rows))
+    style.add_footnote(figure, rows, looks, {group.method for group in found})
     return figure
 
 

@@ -11,7 +11,7 @@ from reproduction.config import Experiment
 from reproduction.figures import style
 from reproduction.figures.bars import UNITS
 from reproduction.figures.lines import draw_line, select_shown, split_curves
-from reproduction.summary import Row, count_failures, late_exponent, select
+from reproduction.summary import Row, late_exponent, select
 
 SHORT = {
     "fit seconds": "time",
@@ -60,10 +60,7 @@ def growth(experiment: Experiment, rows: Sequence[Row], spec: Mapping[str, Any])
     style.add_legend(
         figure, labels, title=f"exponent of {heading}", title_fontsize=9.5, alignment="left"
     )
-    absent = [name for name in wanted if name not in handles]
-    style.add_footnote(
-        figure, absent, [each for each in count_failures(rows) if each.method in wanted]
-    )
+    style.add_footnote(figure, rows, wanted, handles)
     return figure
 
 
@@ -85,22 +82,10 @@ def _slopes(ax: Any, points: Sequence[tuple[float, Any]]) -> None:
     bottom, top = y.min() / 2, y.max() * 2
     for power, label in ((1, "n"), (2, "n²"), (3, "n³")):
         end = min(high, low * (top / start) ** (1 / power))
-        ax.plot(
-            [low, end],
-            [start, start * (end / low) ** power],
-            ":",
-            color="#888888",
-            lw=1.1,
-            zorder=1,
-        )
-        ax.annotate(
-            label,
-            (end, start * (end / low) ** power),
-            (3, 2),
-            textcoords="offset points",
-            fontsize=9,
-            color="#666666",
-        )
+        height = start * (end / low) ** power
+        ax.plot([low, end], [start, height], ":", color="#888888", lw=1.1, zorder=1)
+        look = {"textcoords": "offset points", "fontsize": 9, "color": "#666666"}
+        ax.annotate(label, (end, height), (3, 2), **look)
     ax.set_ylim(bottom, top * 1.6)
     sizes = np.unique(x)
     shown = sizes[:: -(-len(sizes) // 6)]

@@ -13,7 +13,6 @@ from reproduction.summary import (
     Row,
     Spread,
     Summary,
-    count_failures,
     last_points,
     select,
     summarize,
@@ -43,19 +42,20 @@ def lines(experiment: Experiment, rows: Sequence[Row], spec: Mapping[str, Any]) 
         return None
     looks = style.make_looks(experiment, rows)
     panels = _panels(found, spec.get("panels", "data"), x)
-    measures = list(dict.fromkeys(group.measure for group in found))
-    figure, axes, left = _make_axes(len(panels), 3.1, sharey=len(measures) == 1)
+    several = len({group.measure for group in found}) > 1
+    label = spec.get("x_label") or ALONG.get(experiment.task, "step")
+    figure, axes, left = _make_axes(len(panels), 3.1, sharey=not several)
     handles: dict[str, Any] = {}
     for ax, (title, part) in zip(axes, panels.items(), strict=True):
         for name, curve in split_curves(part, x).items():
             scaled = [(100 * place, spread) for place, spread in curve] if x == "rate" else curve
             handles[name] = draw_line(ax, scaled, looks[name])
         ax.set_title(style.wrap_title(title, len(panels)))
-        ax.set_xlabel(_along(experiment, spec, x))
+        ax.set_xlabel("missing entries (%)" if x == "rate" else str(label))
         ax.xaxis.get_major_locator().set_params(integer=True)  # passes, samples, percent
-        if len(measures) > 1 or ax in left:
+        if several or ax in left:
             ax.set_ylabel(next(iter(part)).measure)
-        _scale(ax, part if len(measures) > 1 else found, spec)
+        _scale(ax, part if several else found, spec)
     _finish(figure, rows, spec, handles, looks)
     return figure
 
@@ -115,18 +115,14 @@ def _marks(ax: Any, found: Summary, marks: Mapping[str, Any], handles: dict[str,
 
 def select_shown(rows: Sequence[Row], spec: Mapping[str, Any], *, last: bool) -> Summary:
     """Select what a figure shows; with `last`, the last point of each curve only."""
-    wanted = {
-        name: spec.get(key)
-        for name, key in (
-            ("measure", "measure"),
-            ("method", "methods"),
-            ("data", "data"),
-            ("pattern", "patterns"),
-            ("rate", "rates"),
-        )
-    }
-    wanted["measure"] = wanted["measure"] or "relative error"
-    found = select(summarize(rows), **wanted)
+    found = select(
+        summarize(rows),
+        measure=spec.get("measure", "relative error"),
+        method=spec.get("methods"),
+        data=spec.get("data"),
+        pattern=spec.get("patterns"),
+        rate=spec.get("rates"),
+    )
     return last_points(found) if last else found
 
 
@@ -200,12 +196,6 @@ def _title(panels: str, name: Any) -> str:
     return f"{100 * name:.3g} % missing" if panels == "rate" else style.panel_title(str(name))
 
 
-def _along(experiment: Experiment, spec: Mapping[str, Any], x: str) -> str:
-    if x == "rate":
-        return "missing entries (%)"
-    return str(spec.get("x_label") or ALONG.get(experiment.task, "step"))
-
-
 def _finish(
     figure: Any,
     rows: Sequence[Row],
@@ -214,13 +204,6 @@ def _finish(
     looks: Mapping[str, style.Look],
 ) -> None:
     """Add the legend, in the order of the experiment, and a note on absent methods."""
-    wanted = spec.get("methods") or list(looks)
-    style.add_legend(figure, dict(sorted(handles.items(), key=lambda each: _order(looks, each[0]))))
-    absent = [name for name in wanted if name not in handles]
-    style.add_footnote(
-        figure, absent, [each for each in count_failures(rows) if each.method in wanted]
-    )
-
-
-def _order(looks: Mapping[str, style.Look], name: str) -> int:
-    return looks[name].order if name in looks else len(looks)
+    order = [name for name in looks if name in handles]
+    style.add_legend(figure, {name: handles[name] for name in [*order, *handles]})
+    style.add_footnote(figure, rows, spec.get("methods") or list(looks), handles)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,7 +13,7 @@ import numpy as np
 
 from hirank._text import number
 from reproduction.config import Experiment
-from reproduction.summary import FailedRuns, Row
+from reproduction.summary import Row, count_failures
 
 WIDTH = 9.6
 """Inches; at page width (about 850 pixels) letters of 10 points are 12 pixels high."""
@@ -189,8 +189,12 @@ def add_legend(figure: Any, handles: Mapping[str, Any], **more: Any) -> None:
         figure.legend(list(handles.values()), list(handles), **place)
 
 
-def add_footnote(figure: Any, absent: Sequence[str], failed: Sequence[FailedRuns]) -> None:
-    """Add a note below the figure: methods without numbers, and failed runs."""
+def add_footnote(
+    figure: Any, rows: Sequence[Row], wanted: Collection[str], shown: Collection[str]
+) -> None:
+    """Add a note below the figure: wanted methods that are not shown, and their failed runs."""
+    absent = [name for name in wanted if name not in shown]
+    failed = [each for each in count_failures(rows) if each.method in wanted]
     parts = [f"no numbers of {', '.join(absent)}"] if absent else []
     if failed:
         counts = ", ".join(f"{each.method} {each.failed} of {each.runs}" for each in failed)
