@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from hirank import OnlineKFMC
+from hirank import OnlineImputer, OnlineKFMC
 from hirank._typing import Array, BoolArray, IntArray
 from hirank.metrics import missing_relative_error, relative_error, standardized_rmse
 from reproduction.cells import Cell, Measurement
@@ -56,7 +56,7 @@ def fit_cell(cell: Cell, X: Array, *, stream: bool = False, **more: Any) -> Fit:
     as do all models with `stream`; others get the whole table.
     """
     model = make_estimator(cell.method, cell.seed, **more)
-    if isinstance(model, OnlineKFMC):
+    if isinstance(model, OnlineImputer | OnlineKFMC):
         compile_once()
         stream = stream or model.mode == "window"
     began = process_time()
@@ -67,7 +67,7 @@ def fit_cell(cell: Cell, X: Array, *, stream: bool = False, **more: Any) -> Fit:
     return Fit(model, filled, process_time() - began)
 
 
-def complete_stream(model: OnlineKFMC, X: Array) -> Iterator[Array]:
+def complete_stream(model: OnlineImputer | OnlineKFMC, X: Array) -> Iterator[Array]:
     """Yield blocks of rows of X, n x m, imputed on arrival, before the model learns from them.
 
     The first block is as large as the model's warm-up. At the end of a table, a model with a window
@@ -88,7 +88,7 @@ def compile_once() -> None:
     tiny = np.random.default_rng(0).normal(size=(6, 3))
     tiny[0, 0] = np.nan
     for kernel in ("rbf", "poly"):
-        OnlineKFMC(2, mode="paper", kernel=kernel, random_state=0).fit(tiny)
+        OnlineKFMC(2, kernel=kernel, random_state=0).fit(tiny)
 
 
 def measure_errors(filled: Array, table: MaskedTable, at: float = 0.0) -> Iterator[Measurement]:

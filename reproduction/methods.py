@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from sklearn.impute import SimpleImputer
 
-from hirank import KFMC, OnlineKFMC
+from hirank import KFMC, Imputer, OnlineImputer, OnlineKFMC
 from hirank._typing import Array
 from hirank.baselines import DLSR, GROUSE, LRF, NLMC, NNM, VMC, OnlineLRF, SoftImpute
 from reproduction.cells import Method
@@ -43,7 +43,9 @@ class LastValue:
 
 
 ESTIMATORS: dict[str, Callable[..., Any]] = {
+    "Imputer": Imputer,
     "KFMC": KFMC,
+    "OnlineImputer": OnlineImputer,
     "OnlineKFMC": OnlineKFMC,
     "LRF": LRF,
     "NNM": NNM,

@@ -24,7 +24,7 @@ from hirank.optim.algorithm2 import (
     BANDWIDTH,
     POLY_ALPHA,
     POLY_BETA,
-    PaperStream,
+    Algorithm2State,
     falling_betas,
     paper_pass,
 )
@@ -103,7 +103,7 @@ def run_case(case: str, missing: float, seed: int, method: str) -> tuple[float, 
     alpha, betas = METHODS[method]
     rng = np.random.default_rng((seed, 1))  # the seed itself has made the table
     began = time.perf_counter()
-    stream = PaperStream.start(rng.standard_normal((R, X.shape[1])))
+    stream = Algorithm2State.start(rng.standard_normal((R, X.shape[1])))
     Z = np.zeros((len(X), R))
     for beta in betas:
         setting = Setting(kernel, beta, alpha)

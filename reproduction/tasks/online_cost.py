@@ -15,10 +15,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from hirank import OnlineKFMC
+from hirank import OnlineImputer, OnlineKFMC
 from hirank._typing import Array
 from hirank.core.objective import sample_gradient
-from hirank.estimators.online_validation import check_online, plan_of
 from reproduction.cells import Cell, Measurement
 from reproduction.evaluate import make_masked_table, split_rows
 from reproduction.methods import make_estimator
@@ -28,8 +27,10 @@ from reproduction.tasks.passes import is_algorithm_2, make_stream
 def run(cell: Cell) -> Iterator[Measurement]:
     """Yield "empirical cost" (of Algorithm 2) and "empirical error"."""
     table, model = make_masked_table(cell), make_estimator(cell.method, cell.seed)
-    if not isinstance(model, OnlineKFMC):
-        raise ValueError(f"online_cost requires OnlineKFMC; got {cell.method.estimator!r}.")
+    if not isinstance(model, OnlineImputer | OnlineKFMC):
+        raise ValueError(
+            f"online_cost requires OnlineImputer or OnlineKFMC; got {cell.method.estimator!r}."
+        )
     if is_algorithm_2(model):
         filled, losses = run_algorithm_2(model, table.X)
         yield from _running_means("empirical cost", losses, cell)
@@ -53,24 +54,24 @@ def run_algorithm_2(model: OnlineKFMC, X: Array) -> tuple[Array, Array]:
     The loss is l([x], D) = k(x, x) / 2 - k(x, D) C k(D, x) / 2 + alpha / 2n tr k(D, D), with the
     optimal code, and D as it was before the sample.
     """
-    check_online(model)
-    plan = plan_of(model)
-    stream = make_stream(model, X.shape[1]).begin(X, plan)
+    model._check_params()
+    config = model._config()
+    stream = make_stream(model, X.shape[1]).start(X, config)
     filled, losses = X.copy(), np.zeros(len(X))
     for i, row in enumerate(X):
         before = stream.model
         assert before is not None
-        stream, done = stream.take(row[None], plan, answer=True)
+        stream, done = stream.append(row[None], config, impute=True)
         assert done is not None
         filled[i] = done[0]
         basis = before.setting.basis(before.D)
         trace = float(basis.kernel.diag(before.D).sum())
-        loss = sample_gradient(before.scaled(done)[0], basis)[0]
+        loss = sample_gradient(before.scale(done)[0], basis)[0]
         losses[i] = float(loss[0]) + before.setting.alpha * trace / (2 * len(X))
     return filled, losses
 
 
-def complete_on_arrival(model: OnlineKFMC, X: Array) -> Array:
+def complete_on_arrival(model: OnlineImputer, X: Array) -> Array:
     """Impute samples, n x m, as they arrive."""
     with warnings.catch_warnings():  # about means, before there is a model
         warnings.simplefilter("ignore", UserWarning)

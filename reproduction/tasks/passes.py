@@ -18,8 +18,7 @@ from sklearn.utils import check_random_state
 
 from hirank import OnlineKFMC
 from hirank._typing import Array
-from hirank.estimators.online_validation import check_online, plan_of
-from hirank.online.algorithm2 import SampleStream
+from hirank.online.algorithm2 import Algorithm2Stream
 from reproduction.cells import Cell, Measurement
 from reproduction.evaluate import compile_once, make_masked_table, measure_errors, split_rows
 from reproduction.methods import make_estimator
@@ -51,8 +50,8 @@ def run_passes(
     Methods that can learn without imputing are faster in passes that are not measured.
     """
     if is_algorithm_2(model):
-        check_online(model)
-        tables = make_stream(model, X.shape[1]).passes(X, plan_of(model))
+        model._check_params()
+        tables = make_stream(model, X.shape[1]).passes(X, model._config())
         for number, (_, filled) in enumerate(tables, start=1):
             yield filled if number in measured else None
         return
@@ -71,12 +70,12 @@ def run_passes(
         yield None
 
 
-def make_stream(model: OnlineKFMC, width: int) -> SampleStream:
+def make_stream(model: OnlineKFMC, width: int) -> Algorithm2Stream:
     """Return the empty stream that Algorithm 2 starts with."""
     seed = int(check_random_state(model.random_state).randint(2**31))
-    return SampleStream.empty(width, seed)
+    return Algorithm2Stream.empty(width, seed)
 
 
 def is_algorithm_2(model: Any) -> bool:
     """Return whether a model is the paper's online method."""
-    return isinstance(model, OnlineKFMC) and model.mode == "paper"
+    return isinstance(model, OnlineKFMC)

@@ -1,16 +1,16 @@
-"""hirank: completion of high-rank tables."""
+"""hirank: imputation of missing values in high-rank tables."""
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from hirank.estimators import KFMC, OnlineKFMC, complete, load
+    from hirank.estimators import KFMC, Imputer, OnlineImputer, OnlineKFMC, complete, load
 
-__all__ = ["KFMC", "OnlineKFMC", "complete", "load"]
+__all__ = ["KFMC", "Imputer", "OnlineImputer", "OnlineKFMC", "complete", "load"]
 
 
 def __getattr__(name: str) -> Any:
-    # Not before someone asks: scikit-learn takes a second, and `hirank --help` needs none of it.
+    # On first use: importing scikit-learn takes a second, which `hirank --help` need not wait for.
     if name == "__version__":
         return import_module("importlib.metadata").version("hirank")
     if name in __all__:

@@ -8,6 +8,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from hirank._text import alternatives
 from hirank.exceptions import ParameterError
 
 Rule: TypeAlias = Callable[[str, Any], None]
@@ -41,6 +42,22 @@ def number(
         raise ParameterError(name, f"must be a number{limit}; got {value!r}.")
 
     return rule
+
+
+def choice(*options: str) -> Rule:
+    """Require one of the options."""
+
+    def rule(name: str, value: Any) -> None:
+        if not isinstance(value, str) or value not in options:
+            raise ParameterError(name, f"must be {alternatives(options)}; got {value!r}.")
+
+    return rule
+
+
+def flag(name: str, value: Any) -> None:
+    """Require True or False."""
+    if not isinstance(value, bool | np.bool_):
+        raise ParameterError(name, f"must be True or False; got {value!r}.")
 
 
 def optional(rule: Rule, default: str | None = None) -> Rule:

@@ -140,6 +140,20 @@ class NonNumericColumnsWarning(UserWarning):
         return f"Left missing values in columns that are not numeric: {listed}."
 
 
+class FeatureLimitWarning(UserWarning):
+    """A stream has more features than `max_features`; `feature` is the first that is left out."""
+
+    def __init__(self, max_features: int, feature: Any) -> None:
+        super().__init__(max_features, feature)
+        self.max_features, self.feature = max_features, feature
+
+    def __str__(self) -> str:
+        return (
+            f"The stream has more than max_features={self.max_features} features: {self.feature!r} "
+            "and later ones are passed through and not learned from."
+        )
+
+
 class BoundsWarning(UserWarning):
     """`count` observed values of `columns` lie outside the bounds and are kept."""
 

@@ -18,8 +18,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from hirank._text import number, plural
 from hirank._typing import Array
-from hirank.estimators.base import Imputer
-from hirank.estimators.kfmc import KFMC
+from hirank.estimators.base import BaseImputer
+from hirank.estimators.imputer import Imputer
 from hirank.estimators.plot_data import (
     column_names,
     evenly_spaced,
@@ -91,7 +91,7 @@ def missingness(X: Any, *, names: Iterable[object] | None = None, ax: Axes | Non
     return ax
 
 
-def convergence(model: Imputer, *, ax: Axes | None = None) -> Axes:
+def convergence(model: BaseImputer[Any], *, ax: Axes | None = None) -> Axes:
     """Draw the objective of a fit over time, with one line for each stage.
 
     Different stages minimize different objectives: only the course of a line is meaningful, not its
@@ -99,7 +99,7 @@ def convergence(model: Imputer, *, ax: Axes | None = None) -> Axes:
 
     Parameters
     ----------
-    model : KFMC, or another fitted imputer of hirank
+    model : Imputer, or another fitted imputer of hirank
     ax : matplotlib Axes, optional
 
     Returns
@@ -113,7 +113,7 @@ def convergence(model: Imputer, *, ax: Axes | None = None) -> Axes:
     >>> from hirank.plot import convergence
     >>> X = np.random.default_rng(0).normal(size=(30, 4))
     >>> X[::3, 1] = np.nan
-    >>> model = KFMC(4, kernel="rbf", bandwidth="path", mix=False, max_iter=5, random_state=0)
+    >>> model = KFMC(4, max_iter=5, random_state=0)
     >>> convergence(model.fit(X)).get_ylabel()
     'objective'
     """
@@ -133,12 +133,12 @@ def convergence(model: Imputer, *, ax: Axes | None = None) -> Axes:
     return ax
 
 
-def candidates(model: KFMC, *, ax: Axes | None = None) -> Axes:
+def candidates(model: Imputer, *, ax: Axes | None = None) -> Axes:
     """Draw the error of each model that was compared against the seconds that it took.
 
     Parameters
     ----------
-    model : KFMC
+    model : Imputer
         A fitted model with ``search_results_``. Selected models are filled.
     ax : matplotlib Axes, optional
 
@@ -149,12 +149,12 @@ def candidates(model: KFMC, *, ax: Axes | None = None) -> Axes:
     Examples
     --------
     >>> import numpy as np
-    >>> from hirank import KFMC
+    >>> from hirank import Imputer
     >>> from hirank.plot import candidates
     >>> rng = np.random.default_rng(0)
     >>> X = rng.normal(size=(40, 1)) * [1, 2, 3] + rng.normal(size=(40, 3)) / 4
     >>> X[::4, 1] = np.nan
-    >>> candidates(KFMC(max_iter=20, random_state=0).fit(X)).get_ylabel()
+    >>> candidates(Imputer(max_iter=20, random_state=0).fit(X)).get_ylabel()
     'error at held-out entries'
     """
     check_is_fitted(model)
@@ -164,8 +164,8 @@ def candidates(model: KFMC, *, ax: Axes | None = None) -> Axes:
     ax = _axes(ax)
     error = results["error"]
     seconds = np.maximum(results["seconds"], 1e-3)  # 0 has no place on a logarithmic axis
-    for family, marker in zip(dict.fromkeys(results["candidate"].tolist()), cycle(MARKERS)):
-        mine = results["candidate"] == family
+    for family, marker in zip(dict.fromkeys(results["family"].tolist()), cycle(MARKERS)):
+        mine = results["family"] == family
         ax.plot(seconds[mine], error[mine], marker, color=BLUE, fillstyle="none", label=family)
         mine &= results["weight"] > 0
         ax.plot(seconds[mine], error[mine], marker, color=VERMILION)
@@ -181,7 +181,7 @@ def candidates(model: KFMC, *, ax: Axes | None = None) -> Axes:
 
 
 def held_out(
-    model: KFMC,
+    model: Imputer,
     *,
     feature: int | str | None = None,
     max_points: int = 2000,
@@ -191,7 +191,7 @@ def held_out(
 
     Parameters
     ----------
-    model : KFMC
+    model : Imputer
         A fitted model that has held out entries.
     feature : int or str, optional
         The number or name of a column. By default all columns are drawn, each in standard
@@ -207,12 +207,12 @@ def held_out(
     Examples
     --------
     >>> import numpy as np
-    >>> from hirank import KFMC
+    >>> from hirank import Imputer
     >>> from hirank.plot import held_out
     >>> rng = np.random.default_rng(0)
     >>> X = rng.normal(size=(40, 1)) * [1, 2, 3] + rng.normal(size=(40, 3)) / 4
     >>> X[::4, 1] = np.nan
-    >>> model = KFMC(max_iter=20, random_state=0).fit(X)
+    >>> model = Imputer(max_iter=20, random_state=0).fit(X)
     >>> held_out(model, feature=1).get_xlabel()
     'true value'
     """
@@ -221,7 +221,7 @@ def held_out(
     if not entries:
         raise ValueError(
             "This fit held out no entries: the table is too small, or all parameters were set. "
-            "Leave n_components='auto' or mix=True."
+            "Fit a larger table."
         )
     if feature is None:
         points, unit = _standardize(entries), " (standard deviations)"
@@ -229,7 +229,7 @@ def held_out(
         mine = entries["feature"] == _find_column(model, feature)
         if not mine.any():
             raise ValueError(f"No entry of feature {feature!r} was held out. Select another one.")
-        points = np.array([entries["truth"][mine], entries["fill"][mine]])
+        points = np.array([entries["truth"][mine], entries["imputed"][mine]])
         unit = ""
     shown = points[:, evenly_spaced(points.shape[1], max_points)]
     ax = _axes(ax)
@@ -245,13 +245,13 @@ def held_out(
 
 
 def intervals(
-    model: KFMC, X: Any, *, feature: int | str, coverage: float = 0.9, ax: Axes | None = None
+    model: Imputer, X: Any, *, feature: int | str, coverage: float = 0.9, ax: Axes | None = None
 ) -> Axes:
     """Draw a column: observed values, imputed values, and the intervals around them.
 
     Parameters
     ----------
-    model : KFMC
+    model : Imputer
     X : array-like, n_samples x n_features
     feature : int or str
         The number or name of the column.
@@ -266,12 +266,12 @@ def intervals(
     Examples
     --------
     >>> import numpy as np
-    >>> from hirank import KFMC
+    >>> from hirank import Imputer
     >>> from hirank.plot import intervals
     >>> rng = np.random.default_rng(0)
     >>> X = rng.normal(size=(40, 1)) * [1, 2, 3] + rng.normal(size=(40, 3)) / 4
     >>> X[::4, 1] = np.nan
-    >>> model = KFMC(max_iter=20, random_state=0).fit(X)
+    >>> model = Imputer(max_iter=20, random_state=0).fit(X)
     >>> intervals(model, X, feature=1).get_xlabel()
     'row'
     """
@@ -348,7 +348,7 @@ def _shorten(name: object) -> str:
 
 def _standardize(entries: dict[str, NDArray[Any]]) -> Array:
     """Return true and imputed values, 2 x h, in standard deviations from the column mean."""
-    pairs = np.array([entries["truth"], entries["fill"]])
+    pairs = np.array([entries["truth"], entries["imputed"]])
     column = np.unique(entries["feature"], return_inverse=True)[1]
     count = np.bincount(column)
     largest = np.zeros(len(count))
@@ -359,7 +359,7 @@ def _standardize(entries: dict[str, NDArray[Any]]) -> Array:
     return (pairs - mean)[:, spread > 0] / spread[spread > 0]
 
 
-def _find_column(model: KFMC, feature: int | str) -> int:
+def _find_column(model: Imputer, feature: int | str) -> int:
     """Return the number of a column that is given by number or name."""
     names = column_names(model.n_features_in_, None, model)
     if isinstance(feature, str):

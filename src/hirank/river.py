@@ -1,4 +1,4 @@
-"""OnlineKFMC as a transformer of river, for streams of dicts and of small data frames."""
+"""OnlineImputer as a transformer of river, for streams of dicts and of small data frames."""
 
 from __future__ import annotations
 
@@ -13,75 +13,73 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hirank._typing import Array, BoolArray
-from hirank.estimators import OnlineKFMC
-from hirank.estimators.online_validation import check_online
+from hirank.estimators import OnlineImputer
+from hirank.exceptions import FeatureLimitWarning, warn
 from hirank.kernels import Kernel
-from hirank.online.window import WindowStream
-from hirank.warn import warn_user
 
 try:
     from river import base
 except ImportError as error:
     raise ImportError('hirank.river needs river: pip install "hirank[river]".') from error
 
-__all__ = ["Completer"]
+__all__ = ["Imputer"]
 
 Frame = TypeVar("Frame")
 
 
-class Completer(base.MiniBatchTransformer):
-    """Completion of rows as they arrive, for pipelines of river.
+class Imputer(base.MiniBatchTransformer):
+    """Impute rows as they arrive, in pipelines of river.
 
-    A missing value is None, NaN or an absent key. ``transform_one`` returns the row with the values
-    it has, as they are, and all other features that have been learned from, filled in. Before the
-    model has started, they are filled with their means so far.
+    A missing value is None, NaN or an absent key. ``transform_one`` returns the row with its values
+    as they are, and all other features that were learned from, imputed. Before the first fit, they
+    are imputed with their means so far.
 
-    Features may appear at any time, and in any order. Those that were there when the model started
-    are filled by it from then on. To include one that came later, the model learns anew from its
-    window, after two batches or so; until then the feature is filled with its mean.
+    Features may appear at any time, and in any order. Those that were there at the first fit are
+    imputed by the model from then on. To include one that came later, the model is restarted from
+    its window, after two batches or so; until then the feature is imputed with its mean.
 
     Parameters
     ----------
     n_components : int or "auto", default="auto"
         Points in the dictionary. ``"auto"`` lets it grow with the window.
     window : int, default=600
-        Rows that are remembered.
-    batch_size : int, optional
-        Rows that are learned from together, by default 50. Single rows wait until there are so
+        Rows that are kept.
+    batch_size : int, default=50
+        Rows that are learned from together. Single rows wait until there are so
         many.
-    n_start : int, default=200
-        Rows that are held until a model is started from them, at most `window`.
+    n_warmup : int, default=200
+        Rows before the first fit, at most `window`.
     kernel : {"rbf", "poly"} or Kernel, default="rbf"
     bandwidth : "path" or float, default="path"
         Length scale of the RBF kernel as a multiple of the mean distance between samples.
     beta : float, optional
         Ridge of the codes, by default 1e-10.
-    self_score : {"react", "watch", "off"}, default="react"
-        Hide a few observed values of each row on arrival, predict them, and keep the errors. With
-        ``"react"`` the model learns anew when they jump.
+    drift_detection : {"refit", "monitor", "off"}, default="refit"
+        Hold out a few observed values of each row on arrival, predict them, and record the errors.
+        With ``"refit"`` the model is fitted again when they increase.
     max_features : int, default=1000
         Features that are learned from at most. Values of all others pass through untouched, with
         one warning.
     seed : int, optional
-        Chooses starting dictionaries and hidden values.
+        Determines starting dictionaries and held-out values.
 
     Attributes
     ----------
     recent_error : float
-        Root mean square error of the last 200 hidden values, in standard deviations of their
-        features. 1 is as poor as filling with means; NaN before there are any.
-    model : OnlineKFMC
-        What is behind it, with further diagnostics.
+        Root mean square error of the last 200 held-out values, in standard deviations of their
+        features. 1 is as poor as the mean; NaN before there are any.
+    model : OnlineImputer
+        The estimator behind it, with further diagnostics.
     features : dict
         The features that are learned from, and their columns in the model.
 
     Notes
     -----
-    - Booleans are the numbers 0 and 1. A missing one is filled with a number, not rounded.
+    - Booleans are the numbers 0 and 1. A missing one is imputed with a number, not rounded.
     - Other values that are not numbers, and infinite ones, pass through untouched. Nothing is
       learned from them.
-    - A missing value of a feature of which no value is known yet is filled with 0. It stays
-      missing if values that are not numbers are all that is known.
+    - A missing value of a feature of which no value is known yet is imputed with 0. It stays
+      missing if only values that are not numbers are known.
     - Memory is bounded by `window` times the number of features, and that by `max_features`.
     - A row that lacks nothing costs nothing to transform. Any other takes tens of milliseconds in
       ``transform_one``, and far less in ``transform_many``.
@@ -90,8 +88,8 @@ class Completer(base.MiniBatchTransformer):
     Examples
     --------
     >>> import math
-    >>> from hirank.river import Completer
-    >>> model = Completer(window=100, n_start=50, seed=0)
+    >>> from hirank.river import Imputer
+    >>> model = Imputer(window=100, n_warmup=50, seed=0)
     >>> for i in range(100):
     ...     t = math.sin(i)
     ...     model.learn_one({"t": t, "square": t**2, "wave": math.sin(3 * t), "name": "a"})
@@ -105,37 +103,37 @@ class Completer(base.MiniBatchTransformer):
         n_components: int | str = "auto",
         *,
         window: int = 600,
-        batch_size: int | None = None,
-        n_start: int = 200,
+        batch_size: int = 50,
+        n_warmup: int = 200,
         kernel: str | Kernel = "rbf",
         bandwidth: str | float = "path",
         beta: float | None = None,
-        self_score: str = "react",
+        drift_detection: str = "refit",
         max_features: int = 1000,
         seed: int | None = None,
     ) -> None:
         self.n_components = n_components
         self.window = window
         self.batch_size = batch_size
-        self.n_start = n_start
+        self.n_warmup = n_warmup
         self.kernel = kernel
         self.bandwidth = bandwidth
         self.beta = beta
-        self.self_score = self_score
+        self.drift_detection = drift_detection
         self.max_features = max_features
         self.seed = seed
-        self.model = OnlineKFMC(
+        self.model = OnlineImputer(
             n_components,
             window=window,
             batch_size=batch_size,
-            n_start=n_start,
+            n_warmup=n_warmup,
             kernel=kernel,
             bandwidth=bandwidth,
             beta=beta,
-            self_score=self_score,
+            drift_detection=drift_detection,
             random_state=seed,
         )
-        check_online(self.model)
+        self.model._check_params()
         self.features: dict[Hashable, int] = {}
         self._others: set[Hashable] = set()  # features with values that are not numbers
         self._full = False  # whether a feature had to be left out
@@ -155,15 +153,15 @@ class Completer(base.MiniBatchTransformer):
         for key, value in x.items():
             number = _number(value)
             if number is None:
-                self._pass_by(key)
+                self._skip(key)
             elif math.isfinite(number):
                 known[key] = number
         # Sorted, so that what is learned does not depend on the order of the keys.
-        self._meet(sorted(known.keys() - self.features.keys(), key=repr))
+        self._add(sorted(known.keys() - self.features.keys(), key=repr))
         self._learn(self._row(known))
 
     def transform_one(self, x: dict[Hashable, Any]) -> dict[Hashable, Any]:
-        """Complete a row with the model as it stands. Nothing is learned.
+        """Impute a row with the model as it stands. Nothing is learned.
 
         Parameters
         ----------
@@ -176,17 +174,17 @@ class Completer(base.MiniBatchTransformer):
         """
         out = dict(x)
         numbers = {key: _number(value) for key, value in x.items()}
-        holes = [
+        missing_keys = [
             key
             for key, number in numbers.items()
-            if number is not None and math.isnan(number) and self._fills(key)
+            if number is not None and math.isnan(number) and self._is_imputed(key)
         ]
-        holes += [key for key in self.features if key not in x]
-        out.update(dict.fromkeys(holes, 0.0))
-        holes = [key for key in holes if key in self.features]
-        if holes:
-            filled = self._filled(self._row(numbers))[0]
-            out.update((key, float(filled[self.features[key]])) for key in holes)
+        missing_keys += [key for key in self.features if key not in x]
+        out.update(dict.fromkeys(missing_keys, 0.0))
+        missing_keys = [key for key in missing_keys if key in self.features]
+        if missing_keys:
+            filled = self._impute(self._row(numbers))[0]
+            out.update((key, float(filled[self.features[key]])) for key in missing_keys)
         return out
 
     def learn_many(self, X: Any) -> None:
@@ -203,14 +201,14 @@ class Completer(base.MiniBatchTransformer):
         for key, column in columns.items():
             finite = np.isfinite(column.numbers)
             if column.foreign:
-                self._pass_by(key)
+                self._skip(key)
             if finite.any() and key not in self.features:
                 first[key] = int(finite.argmax())
-        self._meet(sorted(first, key=lambda key: (first[key], repr(key))))
+        self._add(sorted(first, key=lambda key: (first[key], repr(key))))
         self._learn(self._rows(columns, len(frame)))
 
     def transform_many(self, X: Frame) -> Frame:
-        """Complete rows with the model as it stands. Nothing is learned.
+        """Impute rows with the model as it stands. Nothing is learned.
 
         Parameters
         ----------
@@ -224,12 +222,12 @@ class Completer(base.MiniBatchTransformer):
         """
         frame = nw.from_native(X, eager_only=True)
         columns = _columns(frame)
-        filled = self._filled(self._rows(columns, len(frame)))
+        filled = self._impute(self._rows(columns, len(frame)))
         fills = {key: filled[:, j] for key, j in self.features.items()}
         new = {
             key: column.patched(fills.get(key, np.zeros(len(frame))))
             for key, column in columns.items()
-            if column.open and self._fills(key, foreign=column.foreign)
+            if column.open and self._is_imputed(key, foreign=column.foreign)
         }
         new.update((key, fill) for key, fill in fills.items() if key not in columns)
         library = nw.get_native_namespace(frame)
@@ -241,34 +239,31 @@ class Completer(base.MiniBatchTransformer):
 
     @classmethod
     def _unit_test_params(cls) -> Iterator[dict[str, Any]]:
-        yield {"n_components": 5, "window": 40, "n_start": 40, "batch_size": 40}
+        yield {"n_components": 5, "window": 40, "n_warmup": 40, "batch_size": 40}
 
-    def _fills(self, key: Hashable, *, foreign: bool = False) -> bool:
-        """Whether a missing value of a feature is to be filled; not if it is not of numbers."""
+    def _is_imputed(self, key: Hashable, *, foreign: bool = False) -> bool:
+        """Return whether a missing value is to be imputed; not if the feature is not numeric."""
         return key in self.features or not (foreign or key in self._others)
 
-    def _pass_by(self, key: Hashable) -> None:
-        """Note that a feature has values that are not numbers."""
+    def _skip(self, key: Hashable) -> None:
+        """Remember that a feature has values that are not numbers."""
         if len(self._others) < self.max_features:
             self._others.add(key)
 
-    def _meet(self, keys: list[Hashable]) -> None:
-        """Make columns for features that are new."""
+    def _add(self, keys: list[Hashable]) -> None:
+        """Make columns for new features."""
         room = self.max_features - len(self.features)
         if len(keys) > room and not self._full:
             self._full = True
-            warn_user(
-                f"There are more than max_features={self.max_features} features: {keys[room]!r} "
-                "and others to come are not learned from. Their values pass through untouched."
-            )
+            warn(FeatureLimitWarning(self.max_features, keys[room]))
         keys = keys[:room]
         if keys and self.features:
-            self.model._add_features(len(keys))
+            self.model.add_features(len(keys))
         for key in keys:
             self.features[key] = len(self.features)
 
     def _row(self, numbers: Mapping[Hashable, float | None]) -> Array:
-        """Numbers as an array, 1 x m, NaN where missing."""
+        """Return numbers as an array, 1 x m, NaN where missing."""
         row = np.full((1, len(self.features)), np.nan)
         for key, number in numbers.items():
             if number is not None and key in self.features and math.isfinite(number):
@@ -276,7 +271,7 @@ class Completer(base.MiniBatchTransformer):
         return row
 
     def _rows(self, columns: dict[Hashable, _Column], n: int) -> Array:
-        """Columns, each n long, as an array, n x m, NaN where missing."""
+        """Return columns, each n long, as an array, n x m, NaN where missing."""
         rows = np.full((n, len(self.features)), np.nan)
         for key, column in columns.items():
             if key in self.features:
@@ -289,24 +284,23 @@ class Completer(base.MiniBatchTransformer):
         if len(rows):
             self.model.partial_fit(rows)
 
-    def _filled(self, rows: Array) -> Array:
-        """Rows, n x m, NaN = missing, completed by the model as far as there is one."""
+    def _impute(self, rows: Array) -> Array:
+        """Return rows, n x m, NaN = missing, imputed by the model or with means."""
         if not np.isnan(rows).any():
             return rows
         stream = self.model._stream
-        assert isinstance(stream, WindowStream)
         filled = np.where(np.isnan(rows), stream.means(), rows)
         if stream.model is not None:
-            told = stream.model.told(rows)
+            usable = stream.model.has_observed(rows)
             late = np.isnan(stream.model.means)  # not part of the model yet
-            if told.any():
-                done = stream.model.complete(rows[told])
-                filled[np.ix_(told, ~late)] = done[:, ~late]
+            if usable.any():
+                done = stream.model.complete(rows[usable])
+                filled[np.ix_(usable, ~late)] = done[:, ~late]
         return filled
 
 
 def _number(value: Any) -> float | None:
-    """A value as a number, NaN if it is missing; None if it is neither."""
+    """Return a value as a number, NaN if it is missing, None if it is not a number."""
     if value is None or type(value).__name__ == "NAType":  # that of pandas
         return math.nan
     if isinstance(value, Real | Decimal | np.bool_):
@@ -328,18 +322,18 @@ class _Column(NamedTuple):
         pandas, kind = self.native.implementation.is_pandas_like(), self.native.dtype
         return bool(self.missing.any()) and (not self.foreign or (pandas and kind == nw.Object))
 
-    def patched(self, fills: Array) -> NDArray[Any]:
-        """The values, with the missing ones taken from `fills`, n long."""
+    def patched(self, imputed: Array) -> NDArray[Any]:
+        """Return the values, with the missing ones taken from `imputed`, n long."""
         if self.foreign:
-            values = zip(self.native.to_list(), fills.tolist(), self.missing, strict=True)
-            mixed = (fill if missing else value for value, fill, missing in values)
+            values = zip(self.native.to_list(), imputed.tolist(), self.missing, strict=True)
+            mixed = (new if missing else value for value, new, missing in values)
             return np.fromiter(mixed, dtype=object)
         kind = np.float32 if self.native.dtype == nw.Float32 else np.float64
-        return np.where(self.missing, fills, self.numbers).astype(kind)
+        return np.where(self.missing, imputed, self.numbers).astype(kind)
 
 
 def _columns(frame: nw.DataFrame[Any]) -> dict[Hashable, _Column]:
-    """The columns of a data frame by name."""
+    """Return the columns of a data frame by name."""
     # frame[key] would take a name that is a number for a row.
     return {key: _column(frame.get_column(key)) for key in frame.columns}
 

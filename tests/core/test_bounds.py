@@ -13,9 +13,9 @@ from hirank.core.objective import reduced_gradient, sample_gradient
 from hirank.core.scaling import Scaling
 from hirank.core.threads import Workers
 from hirank.kernels import RBF, Poly
-from hirank.models.fit_dictionary import Task, complete_table, complete_table_as_paper
+from hirank.models.fit_dictionary import DictionaryProblem, fit_dictionary, fit_algorithm1
 from hirank.models.out_of_sample import complete_samples
-from hirank.models.row_models import Dictionary
+from hirank.models.dictionary import Dictionary
 from hirank.optim import quasi_newton as qn
 from hirank.optim.newton import Newton
 from hirank.optim.path import PathPoint, SolverConfig, Stage, default_path
@@ -54,16 +54,16 @@ def solve(
     kernel=None,
     stages=None,
     seed=0,
-    solver=complete_table,
+    solver=fit_dictionary,
     monitor=None,
     **config,
 ):
     stages = default_path() if stages is None else stages
     config = SolverConfig(**{"max_iter": 60, "tol": 1e-3, **config})
     known = np.where(observed, X, 0)
-    task = Task(known, observed, 40, RBF() if kernel is None else kernel, stages, config, bounds)
+    task = DictionaryProblem(known, observed, 40, RBF() if kernel is None else kernel, stages, config, bounds)
     with Workers(1) as workers:
-        if solver is complete_table_as_paper:
+        if solver is fit_algorithm1:
             return solver(task, np.random.default_rng(seed), monitor)
         return solver(task, workers, np.random.default_rng(seed), monitor)
 
@@ -217,7 +217,7 @@ def test_restarted_samples_stay_within_the_bounds():
 
 def test_the_papers_steps_are_projected():
     truth, observed, bounds = squares(0)
-    single = {"stages": [Stage(1.0, 1e-3)], "solver": complete_table_as_paper, "tol": 0}
+    single = {"stages": [Stage(1.0, 1e-3)], "solver": fit_algorithm1, "tol": 0}
     monitor = Monitor()
     result = solve(truth, observed, bounds, monitor=monitor, **single)
     assert_within(result.X, observed, bounds)

@@ -12,8 +12,8 @@ from hirank.core.scaling import SCALES, Scaling
 from hirank.core.threads import Workers
 from hirank.datasets import polynomial_manifolds, uniform_missing
 from hirank.kernels import RBF
-from hirank.models.fit_dictionary import Task, complete_table
-from hirank.models.row_models import Dictionary, complete_rows
+from hirank.models.fit_dictionary import DictionaryProblem, fit_dictionary
+from hirank.models.dictionary import Dictionary, complete_rows
 from hirank.optim.path import SolverConfig, default_path
 from hirank.persistence.records import from_state, to_state
 
@@ -246,9 +246,9 @@ def test_outliers_do_not_spoil_other_imputed_values():
         scaling = measure(X[fit], True, observed[fit])
         seen = observed[fit] & scaling.inliers(X[fit])
         options = SolverConfig(max_iter=30)
-        task = Task(scaling.forward(X[fit]), seen, 30, RBF(), default_path()[:4], options)
+        task = DictionaryProblem(scaling.forward(X[fit]), seen, 30, RBF(), default_path()[:4], options)
         with Workers(1) as workers:
-            result = complete_table(task, workers, np.random.default_rng(0))
+            result = fit_dictionary(task, workers, np.random.default_rng(0))
         rows = Dictionary(result.D, result.settings)
         filled = np.concatenate(
             [scaling.backward(result.X), complete_rows(rows, X[new], observed[new], scaling)]

@@ -7,7 +7,7 @@ from hirank.core.threads import Workers
 from hirank.exceptions import StopReason
 from hirank.kernels import RBF, Poly
 from hirank.metrics import missing_relative_error
-from hirank.models.fit_dictionary import Task, complete_table
+from hirank.models.fit_dictionary import DictionaryProblem, fit_dictionary
 from hirank.optim.path import SolverConfig, Stage, default_path
 from hirank.optim.trace import Monitor
 
@@ -19,7 +19,7 @@ def scaled(curved):
 
 
 def solve(X, observed, kernel=None, stages=None, seed=0, monitor=None, **config):
-    task = Task(
+    task = DictionaryProblem(
         np.where(observed, X, 0).astype(X.dtype),
         observed,
         40,
@@ -28,7 +28,7 @@ def solve(X, observed, kernel=None, stages=None, seed=0, monitor=None, **config)
         SolverConfig(**{"max_iter": 40, **config}),
     )
     with Workers() as workers:
-        return complete_table(task, workers, np.random.default_rng(seed), monitor)
+        return fit_dictionary(task, workers, np.random.default_rng(seed), monitor)
 
 
 @pytest.mark.parametrize("kernel", [RBF(), Poly()], ids=str)

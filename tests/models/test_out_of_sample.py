@@ -5,7 +5,7 @@ from hirank.core.threads import Workers
 from hirank.datasets import polynomial_manifolds
 from hirank.kernels import RBF, Poly
 from hirank.metrics import missing_relative_error
-from hirank.models.fit_dictionary import Task, complete_table
+from hirank.models.fit_dictionary import DictionaryProblem, fit_dictionary
 from hirank.models.out_of_sample import BLOCK, complete_samples, paper_samples
 from hirank.optim.path import SolverConfig, default_path, rescale_ridges
 
@@ -30,9 +30,9 @@ def fitted(request):
     observed = np.random.default_rng(1).random(truth.shape) >= 0.3
     stages = default_path()
     known = np.where(observed, truth, 0)[:200]
-    task = Task(known, observed[:200], 60, request.param, stages, SolverConfig())
+    task = DictionaryProblem(known, observed[:200], 60, request.param, stages, SolverConfig())
     with Workers() as workers:
-        result = complete_table(task, workers, np.random.default_rng(0))
+        result = fit_dictionary(task, workers, np.random.default_rng(0))
     settings = rescale_ridges(result.settings, stages, result.D)
     return result.D, settings, truth[200:], observed[200:]
 

@@ -5,7 +5,7 @@ import pytest
 
 from hirank.models import temporal_smoother as ordered
 from hirank.models.gaps import interpolate
-from hirank.models.temporal_smoother import Drift, learn, learn_changes, learn_doubt
+from hirank.models.temporal_smoother import TemporalSmoother, fit_changes, fit_fill_variance, fit_smoother
 
 
 @pytest.fixture
@@ -29,19 +29,19 @@ def walk(rng):
     return truth, observed, hidden, np.cumsum(steps)
 
 
-def exact(drift, X, observed, times, fill):
+def exact(smoother, X, observed, times, fill):
     """The minimum by dense algebra: every term written out as in the module's docstring."""
     n, m = X.shape
-    Q = ordered._with_least(drift.change, ordered.LEAST_CHANGE)
-    C = ordered._with_least(drift.spread, ordered.LEAST_SPREAD)
+    Q = ordered._with_least(smoother.change, ordered.LEAST_CHANGE)
+    C = ordered._with_least(smoother.spread, ordered.LEAST_SPREAD)
     H, b = np.zeros((n * m, n * m)), np.zeros(n * m)
-    step = np.diff(times) / drift.unit
+    step = np.diff(times) / smoother.unit
     for t in range(n):
         rows = slice(t * m, t * m + m)
         H[rows, rows] += ordered.LEVEL * np.linalg.inv(C)
-        b[rows] += ordered.LEVEL * np.linalg.solve(C, drift.mean)
-        H[rows, rows] += np.diag(~observed[t] / drift.doubt)
-        b[rows] += np.where(observed[t], 0, fill[t] / drift.doubt)
+        b[rows] += ordered.LEVEL * np.linalg.solve(C, smoother.mean)
+        H[rows, rows] += np.diag(~observed[t] / smoother.fill_variance)
+        b[rows] += np.where(observed[t], 0, fill[t] / smoother.fill_variance)
         if t:
             both = slice(t * m - m, t * m + m)
             H[both, both] += np.kron([[1, -1], [-1, 1]], np.linalg.inv(Q) / step[t - 1])
@@ -55,12 +55,12 @@ def test_the_minimum_is_found(rng, monkeypatch):
     X, fill = rng.normal(size=(2, 25, 4))
     observed = rng.random(X.shape) < 0.4
     root = rng.normal(size=(2, 4, 6))
-    drift = Drift(
+    smoother = TemporalSmoother(
         rng.normal(size=4), root[0] @ root[0].T, root[1] @ root[1].T, 0.7, rng.uniform(0.1, 2, 4)
     )
     times = np.cumsum(rng.exponential(size=25) + 0.01)
-    found = drift.combine(X, observed, times, fill)
-    np.testing.assert_allclose(found, exact(drift, X, observed, times, fill), atol=1e-7)
+    found = smoother.combine(X, observed, times, fill)
+    np.testing.assert_allclose(found, exact(smoother, X, observed, times, fill), atol=1e-7)
 
 
 def test_unrelated_features_are_interpolated_in_uneven_time(rng, monkeypatch):
@@ -69,15 +69,15 @@ def test_unrelated_features_are_interpolated_in_uneven_time(rng, monkeypatch):
     times = np.cumsum(rng.exponential(size=80) + 0.01)
     X = rng.normal(size=(80, 3))
     observed = rng.random(X.shape) < 0.5
-    drift = Drift(np.zeros(3), np.eye(3), np.diag([1.0, 2, 3]), 1.0, np.full(3, np.inf))
-    filled = drift.combine(X, observed, times)
+    smoother = TemporalSmoother(np.zeros(3), np.eye(3), np.diag([1.0, 2, 3]), 1.0, np.full(3, np.inf))
+    filled = smoother.combine(X, observed, times)
     np.testing.assert_allclose(filled, interpolate(X, observed, times), atol=1e-6)
 
 
 def test_what_changes_together_is_learned(walk, rng):
     truth, observed, _, times = walk
-    drift = learn_changes(truth, observed, times, rng)
-    filled = drift.combine(truth, observed, times)
+    smoother = fit_changes(truth, observed, times, rng)
+    filled = smoother.combine(truth, observed, times)
     line = interpolate(truth, observed, times)
     assert error(filled, truth, ~observed) < 0.3 * error(line, truth, ~observed)
 
@@ -86,7 +86,7 @@ def test_changes_are_measured_without_bias_by_gaps(rng):
     steps = rng.normal(size=(4000, 3)) @ np.array([[1, 0.9, 0], [0, 0.4, 0], [0, 0, 2]])
     X = np.cumsum(steps, axis=0)
     observed = rng.random(X.shape) < 0.5
-    change = learn_changes(X, observed, None, rng).change
+    change = fit_changes(X, observed, None, rng).change
     np.testing.assert_allclose(change, np.cov(steps.T), rtol=0.1, atol=0.1)
 
 
@@ -96,8 +96,8 @@ def test_random_walk_with_unrelated_features_goes_by_time(rng):
     observed = rng.random(truth.shape) < 0.6
     hidden = observed & (rng.random(truth.shape) < 0.1)
     fill = rng.normal(size=truth.shape)  # knows nothing
-    drift = learn(truth, observed, hidden, None, fill, rng)
-    filled = drift.combine(truth, observed, None, fill)
+    smoother = fit_smoother(truth, observed, hidden, None, fill, rng)
+    filled = smoother.combine(truth, observed, None, fill)
     line = interpolate(truth, observed)
     assert error(filled, truth, ~observed) < 1.05 * error(line, truth, ~observed)
 
@@ -108,8 +108,8 @@ def test_white_noise_goes_by_the_fill(rng):
     observed = rng.random(truth.shape) < 0.6
     hidden = observed & (rng.random(truth.shape) < 0.1)
     fill = truth + 0.05 * rng.normal(size=truth.shape)
-    drift = learn(truth, observed, hidden, None, fill, rng)
-    filled = drift.combine(truth, observed, None, fill)
+    smoother = fit_smoother(truth, observed, hidden, None, fill, rng)
+    filled = smoother.combine(truth, observed, None, fill)
     assert error(filled, truth, ~observed) < 1.1 * error(fill, truth, ~observed)
     assert error(filled, fill, ~observed) < 0.1
 
@@ -117,9 +117,9 @@ def test_white_noise_goes_by_the_fill(rng):
 def test_both_together_beat_each(walk, rng):
     truth, observed, hidden, times = walk
     fill = truth + 0.01 * rng.normal(size=truth.shape)
-    drift = learn(truth, observed, hidden, times, fill, rng)
-    both = error(drift.combine(truth, observed, times, fill), truth, ~observed)
-    alone = error(drift.combine(truth, observed, times), truth, ~observed)
+    smoother = fit_smoother(truth, observed, hidden, times, fill, rng)
+    both = error(smoother.combine(truth, observed, times, fill), truth, ~observed)
+    alone = error(smoother.combine(truth, observed, times), truth, ~observed)
     assert both < 0.95 * alone
     assert both < 0.95 * error(fill, truth, ~observed)
 
@@ -127,8 +127,8 @@ def test_both_together_beat_each(walk, rng):
 def test_a_fill_without_error_is_taken_as_it_is(walk, rng):
     truth, observed, hidden, times = walk
     noise = rng.normal(size=truth.shape)
-    drift = learn(noise, observed, hidden, times, noise, rng)
-    filled = drift.combine(noise, observed, times, noise)
+    smoother = fit_smoother(noise, observed, hidden, times, noise, rng)
+    filled = smoother.combine(noise, observed, times, noise)
     np.testing.assert_allclose(filled, noise, atol=1e-3)
 
 
@@ -138,8 +138,8 @@ def test_true_values_of_missing_entries_are_never_used(walk):
     results = []
     for wrong in (np.nan, 1e6):
         X = np.where(observed, truth, wrong)
-        drift = learn(X, observed, hidden, times, fill, np.random.default_rng(0))
-        results.append(drift.combine(X, observed, times, fill))
+        smoother = fit_smoother(X, observed, hidden, times, fill, np.random.default_rng(0))
+        results.append(smoother.combine(X, observed, times, fill))
     np.testing.assert_array_equal(*results)
     assert np.isfinite(results[0]).all()
 
@@ -148,35 +148,35 @@ def test_hidden_entries_are_used_for_changes_once_the_doubt_is_known(walk, rng):
     truth, observed, _, times = walk
     hidden = observed & (rng.random(truth.shape) < 0.5)
     fill = np.zeros_like(truth)
-    blind = learn_changes(truth, observed & ~hidden, times, np.random.default_rng(0))
-    drift = learn(truth, observed, hidden, times, fill, np.random.default_rng(0))
-    expected = learn_doubt(blind, truth, observed, hidden, times, fill).doubt
-    np.testing.assert_array_equal(drift.doubt, expected)
-    np.testing.assert_allclose(drift.mean, np.nanmean(np.where(observed, truth, np.nan), axis=0))
+    blind = fit_changes(truth, observed & ~hidden, times, np.random.default_rng(0))
+    smoother = fit_smoother(truth, observed, hidden, times, fill, np.random.default_rng(0))
+    expected = fit_fill_variance(blind, truth, observed, hidden, times, fill).fill_variance
+    np.testing.assert_array_equal(smoother.fill_variance, expected)
+    np.testing.assert_allclose(smoother.mean, np.nanmean(np.where(observed, truth, np.nan), axis=0))
 
 
 def test_observed_entries_come_back_bit_for_bit(walk, rng):
     truth, observed, hidden, times = walk
-    drift = learn(truth, observed, hidden, times, np.zeros_like(truth), rng)
-    filled = drift.combine(truth, observed, times, np.zeros_like(truth))
+    smoother = fit_smoother(truth, observed, hidden, times, np.zeros_like(truth), rng)
+    filled = smoother.combine(truth, observed, times, np.zeros_like(truth))
     np.testing.assert_array_equal(filled[observed], truth[observed])
-    np.testing.assert_array_equal(drift.combine(truth, np.ones_like(observed), times), truth)
+    np.testing.assert_array_equal(smoother.combine(truth, np.ones_like(observed), times), truth)
 
 
 def test_permuted_features_give_the_permuted_result(walk):
     truth, observed, _, times = walk
-    drift = learn_changes(truth, observed, times, np.random.default_rng(0))
-    drift = replace(drift, doubt=np.linspace(0.1, 1, 8))
+    smoother = fit_changes(truth, observed, times, np.random.default_rng(0))
+    smoother = replace(smoother, fill_variance=np.linspace(0.1, 1, 8))
     order = np.random.default_rng(1).permutation(8)
-    moved = Drift(
-        drift.mean[order],
-        drift.spread[np.ix_(order, order)],
-        drift.change[np.ix_(order, order)],
-        drift.unit,
-        drift.doubt[order],
+    moved = TemporalSmoother(
+        smoother.mean[order],
+        smoother.spread[np.ix_(order, order)],
+        smoother.change[np.ix_(order, order)],
+        smoother.unit,
+        smoother.fill_variance[order],
     )
     fill = np.tanh(truth)
-    a = drift.combine(truth, observed, times, fill)[:, order]
+    a = smoother.combine(truth, observed, times, fill)[:, order]
     b = moved.combine(truth[:, order], observed[:, order], times, fill[:, order])
     np.testing.assert_allclose(a, b, atol=1e-6)
 
@@ -184,7 +184,7 @@ def test_permuted_features_give_the_permuted_result(walk):
 def test_unit_of_time_does_not_matter(walk):
     truth, observed, hidden, times = walk
     a, b = (
-        learn(truth, observed, hidden, t, np.tanh(truth), np.random.default_rng(0)).combine(
+        fit_smoother(truth, observed, hidden, t, np.tanh(truth), np.random.default_rng(0)).combine(
             truth, observed, t, np.tanh(truth)
         )
         for t in (times, 3600 * times + 1e6)
@@ -194,29 +194,29 @@ def test_unit_of_time_does_not_matter(walk):
 
 def test_few_hidden_entries_leave_a_sensible_doubt(walk, rng):
     truth, observed, _, times = walk
-    drift = learn_changes(truth, observed, times, rng)
+    smoother = fit_changes(truth, observed, times, rng)
     few = np.zeros_like(observed)
-    drift = learn_doubt(drift, truth, observed, few, times, truth)
-    assert (drift.doubt > 0).all()
-    assert np.isfinite(drift.doubt).all()
-    filled = drift.combine(truth, observed, times, np.zeros_like(truth))
+    smoother = fit_fill_variance(smoother, truth, observed, few, times, truth)
+    assert (smoother.fill_variance > 0).all()
+    assert np.isfinite(smoother.fill_variance).all()
+    filled = smoother.combine(truth, observed, times, np.zeros_like(truth))
     assert error(filled, truth, ~observed) < error(np.zeros_like(truth), truth, ~observed)
 
 
 def test_a_fill_may_be_silent(walk, rng):
     truth, observed, hidden, times = walk
-    drift = learn(truth, observed, hidden, times, truth + 0.01, rng)
+    smoother = fit_smoother(truth, observed, hidden, times, truth + 0.01, rng)
     silent = np.full_like(truth, np.nan)
     np.testing.assert_array_equal(
-        drift.combine(truth, observed, times, silent),
-        replace(drift, doubt=np.full(8, np.inf)).combine(truth, observed, times, truth),
+        smoother.combine(truth, observed, times, silent),
+        replace(smoother, fill_variance=np.full(8, np.inf)).combine(truth, observed, times, truth),
     )
 
 
 def test_another_table_of_another_length_is_completed(walk, rng):
     truth, observed, _, times = walk
-    drift = learn_changes(truth[:400], observed[:400], times[:400], rng)
-    filled = drift.combine(truth[400:], observed[400:], times[400:])
+    smoother = fit_changes(truth[:400], observed[:400], times[:400], rng)
+    filled = smoother.combine(truth[400:], observed[400:], times[400:])
     line = interpolate(truth[400:], observed[400:], times[400:])
     missing = ~observed[400:]
     assert error(filled, truth[400:], missing) < 0.4 * error(line, truth[400:], missing)
@@ -228,8 +228,8 @@ def test_odd_shapes(shape, rng):
     observed = rng.random(shape) < 0.6
     observed[0, 0] = False
     nothing = np.zeros_like(observed)
-    drift = learn(X, observed, nothing, None, np.zeros(shape), rng)
-    filled = drift.combine(X, observed, None, np.zeros(shape))
+    smoother = fit_smoother(X, observed, nothing, None, np.zeros(shape), rng)
+    filled = smoother.combine(X, observed, None, np.zeros(shape))
     assert np.isfinite(filled).all()
 
 
@@ -238,5 +238,5 @@ def test_long_tables_are_learned_from_stretches(rng, monkeypatch):
     monkeypatch.setattr(ordered, "STRETCH", 50)
     steps = rng.normal(size=(3000, 2)) @ np.array([[1, 0.9], [0, 0.4]])
     X = np.cumsum(steps, axis=0)
-    change = learn_changes(X, np.ones(X.shape, bool), None, rng).change
+    change = fit_changes(X, np.ones(X.shape, bool), None, rng).change
     np.testing.assert_allclose(change, np.cov(steps.T), rtol=0.25)

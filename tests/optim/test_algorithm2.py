@@ -11,7 +11,7 @@ import hirank
 from hirank.kernels import RBF, Kernel, Poly
 from hirank.optim import algorithm2 as paper_stream
 from hirank.optim import algorithm2_steps as paper_steps
-from hirank.optim.algorithm2 import BANDWIDTH, PaperStream, falling_betas, paper_pass
+from hirank.optim.algorithm2 import BANDWIDTH, Algorithm2State, falling_betas, paper_pass
 from hirank.optim.path import Setting
 
 
@@ -29,7 +29,7 @@ class Problem:
     X: np.ndarray
     observed: np.ndarray
     Z: np.ndarray
-    stream: PaperStream
+    stream: Algorithm2State
     settings: dict[str, Setting]
 
     def run(self, kernel="rbf", **options):
@@ -43,7 +43,7 @@ def problem(reference):
     observed = reference["observed"]
     X, D = np.where(observed, reference["X"], 0), reference["D0"]
     Z = np.zeros((len(X), len(D)))
-    return Problem(X, observed, Z, PaperStream.start(D), reference.settings)
+    return Problem(X, observed, Z, Algorithm2State.start(D), reference.settings)
 
 
 @pytest.mark.parametrize(
@@ -133,7 +133,7 @@ def test_any_layout_and_dtype_will_do(problem):
         np.asfortranarray(problem.X),
         np.asfortranarray(problem.observed),
         problem.Z.astype(np.float32),
-        PaperStream.start(np.asfortranarray(problem.stream.D)),
+        Algorithm2State.start(np.asfortranarray(problem.stream.D)),
         problem.settings["rbf"],
         tol=1e-5,
         momentum=np.float32(0.5),
@@ -180,7 +180,7 @@ def test_bad_numbers_leave_no_trace_but_a_count(kernel, bad, batch_size, lost, p
 
 
 def test_rejected_samples_add_up(problem, form):
-    problem.stream = PaperStream(problem.stream.D * np.nan, problem.stream.last_D, rejected=3)
+    problem.stream = Algorithm2State(problem.stream.D * np.nan, problem.stream.last_D, rejected=3)
     X, _, stream = problem.run()
     assert stream.rejected == 3 + len(X)
     assert (X == problem.X).all()
@@ -189,7 +189,7 @@ def test_rejected_samples_add_up(problem, form):
 @pytest.mark.parametrize("kernel", [RBF(2.0), Poly(2, 1.0), Poly(1, 0.0), Poly(3, 0.0)])
 def test_a_singular_kernel_matrix_is_no_obstacle(kernel, problem, form):
     """Equal points and no ridge."""
-    problem.stream = PaperStream.start(np.repeat(problem.stream.D[:2], 5, axis=0))
+    problem.stream = Algorithm2State.start(np.repeat(problem.stream.D[:2], 5, axis=0))
     problem.settings = {"rbf": Setting(kernel, 0.0)}
     X, _, stream = problem.run()
     assert np.isfinite(X).all()
@@ -201,7 +201,7 @@ def test_a_singular_kernel_matrix_is_no_obstacle(kernel, problem, form):
 def test_without_curvature_nothing_moves(kernel, problem, form):
     """Samples so far from D that the kernel is 0, or a kernel that is 0 at the origin."""
     D = problem.stream.D
-    problem.stream = PaperStream.start(D + 1e6 if isinstance(kernel, RBF) else 0 * D)
+    problem.stream = Algorithm2State.start(D + 1e6 if isinstance(kernel, RBF) else 0 * D)
     problem.X = np.where(problem.observed, problem.X if isinstance(kernel, RBF) else 0, 0)
     problem.settings = {"rbf": Setting(kernel, 1e-3)}
     X, Z, stream = problem.run()
@@ -215,7 +215,7 @@ def test_rbf_does_not_depend_on_the_origin(problem):
     """Far from zero the digits of distances would be lost."""
     near = problem.run()[0]
     problem.X = np.where(problem.observed, problem.X, 0) + 1e6
-    problem.stream = PaperStream.start(problem.stream.D + 1e6)
+    problem.stream = Algorithm2State.start(problem.stream.D + 1e6)
     np.testing.assert_allclose(problem.run()[0] - 1e6, near, atol=1e-5)
 
 
@@ -225,7 +225,7 @@ def test_rbf_does_not_depend_on_the_unit(unit, problem, form):
     expected = problem.run(tol=0)[0]
     setting = problem.settings["rbf"]
     problem.X = problem.X * unit
-    problem.stream = PaperStream.start(problem.stream.D * unit)
+    problem.stream = Algorithm2State.start(problem.stream.D * unit)
     problem.settings = {"rbf": Setting(RBF(setting.kernel.sigma * unit), setting.beta)}
     np.testing.assert_allclose(problem.run(tol=0)[0] / unit, expected, atol=1e-5)
 
@@ -241,7 +241,7 @@ def test_an_empty_table_is_a_pass_too(problem, form):
 def test_passes_lower_the_error(curved):
     X = np.where(curved.observed, curved.truth, 0)
     kernel = RBF().resolve(X, BANDWIDTH)
-    stream = PaperStream.start(np.random.default_rng(0).standard_normal((30, X.shape[1])))
+    stream = Algorithm2State.start(np.random.default_rng(0).standard_normal((30, X.shape[1])))
     Z = np.zeros((len(X), 30))
     start = np.linalg.norm(X - curved.truth)
     for beta in falling_betas(10):
@@ -280,11 +280,11 @@ import sys
 sys.modules["numba"] = None
 import numpy as np
 from hirank.kernels import RBF
-from hirank.optim.algorithm2 import PaperStream, paper_pass
+from hirank.optim.algorithm2 import Algorithm2State, paper_pass
 from hirank.optim.path import Setting
 a = np.load({str(file)!r})
 setting = Setting(RBF({setting.kernel.sigma!r}), {setting.beta!r})
-X, Z, stream = paper_pass(a["X"], a["observed"], a["Z"], PaperStream.start(a["D"]), setting)
+X, Z, stream = paper_pass(a["X"], a["observed"], a["Z"], Algorithm2State.start(a["D"]), setting)
 np.save({str(tmp_path / "X.npy")!r}, X)
 """
     source = str(Path(hirank.__file__).parents[1])

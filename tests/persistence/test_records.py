@@ -13,7 +13,7 @@ from hirank.persistence.records import from_state, to_state
 
 QUICK = {"window": 60, "n_start": 40, "batch_size": 20, "max_iter": 10, "random_state": 0}
 STREAMS = {
-    *("Fitted", "Memory", "Model", "PaperModel", "PaperStream", "Poly", "RBF", "SampleStream"),
+    *("Fitted", "Memory", "Model", "PaperModel", "Algorithm2State", "Poly", "RBF", "SampleStream"),
     *("Scaling", "Scores", "Setting", "Stage", "WindowStream"),
 }
 

@@ -160,7 +160,7 @@ def test_all_kinds_of_winners_and_records_were_among_them(fitted):
 
     found = set().union(*(names(state_of(m)) for m in models))
     streams = {"Fitted", "Memory", "Model", "Scores", "Stage", "WindowStream"}
-    streams |= {"PaperModel", "PaperStream", "SampleStream"}
+    streams |= {"PaperModel", "Algorithm2State", "SampleStream"}
     assert set(records._RECORDS) - streams <= found
 
 

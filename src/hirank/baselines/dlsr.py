@@ -9,7 +9,7 @@ import numpy as np
 
 from hirank._checks import Rule, count, number, optional
 from hirank._typing import Array, BoolArray
-from hirank.baselines.online import ONLINE_RULES, OnlineImputer, learn_in_batches
+from hirank.baselines.online import ONLINE_RULES, OnlineBaseline, learn_in_batches
 from hirank.baselines.sfmc import FactorPath, start_atoms
 from hirank.baselines.sparse_codes import (
     SparseRows,
@@ -45,7 +45,7 @@ POOR = 0.1
 
 
 @dataclass(eq=False, repr=False)
-class DLSR(OnlineImputer):
+class DLSR(OnlineBaseline):
     """Rows completed from a few atoms each, of a dictionary that is learned as they come.
 
     Minimizes the sum over rows of 1/2 |x - z D|^2 + l1 |z|_1 on observed entries, over codes z and
@@ -128,14 +128,16 @@ class DLSR(OnlineImputer):
     @property
     def dictionary_(self) -> Array:
         self._check_started()
-        assert isinstance(self._rows, OnlineDictionary)
-        return self._rows.D * self._scaling.spread
+        model = self._fitted.model
+        assert isinstance(model, OnlineDictionary)
+        return model.D * self._fitted.columns.scaling.spread
 
     @property
     def l1_(self) -> float:
         self._check_started()
-        assert isinstance(self._rows, OnlineDictionary)
-        return self._rows.l1
+        model = self._fitted.model
+        assert isinstance(model, OnlineDictionary)
+        return model.l1
 
 
 def first_dictionary(

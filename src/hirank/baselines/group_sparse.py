@@ -20,7 +20,7 @@ from hirank.baselines.sparse_codes import (
 )
 from hirank.baselines.table_imputer import TABLE_RULES, TableFit, TableImputer
 from hirank.core.init import soft_impute
-from hirank.estimators.validation import generator
+from hirank.estimators.validation import make_rng
 from hirank.exceptions import StopReason
 from hirank.optim.loop import Solution, has_stalled, minimize_each
 from hirank.optim.path import path_to
@@ -103,7 +103,7 @@ class GroupSparse(TableImputer):
 
     _rules: ClassVar[dict[str, Rule]] = {"l1": optional(number(above=0), "auto"), **TABLE_RULES}
 
-    def _most_steps(self) -> int:
+    def _max_steps(self) -> int:
         return (1 + (self.l1 == "auto")) * (len(PATH) + 1) * self.max_iter
 
     def _fit_table(self, X: Array, observed: BoolArray, monitor: Monitor) -> TableFit:
@@ -124,7 +124,7 @@ class GroupSparse(TableImputer):
             return (one.state.X for _, one in follow(X, observed, PATH))
 
         if self.l1 == "auto":
-            end = select_end(PATH, imputed, known, observed, generator(self.random_state))
+            end = select_end(PATH, imputed, known, observed, make_rng(self.random_state))
         else:
             end = float(self.l1)
         *_, (l1, solution) = follow(known, observed, path_to(PATH, end))

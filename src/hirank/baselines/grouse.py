@@ -9,7 +9,7 @@ import numpy as np
 
 from hirank._checks import Rule, count, number, optional
 from hirank._typing import Array, BoolArray
-from hirank.baselines.online import ONLINE_RULES, OnlineImputer
+from hirank.baselines.online import ONLINE_RULES, OnlineBaseline
 from hirank.models.als import start_subspace
 
 RIDGE = 1e-4
@@ -17,7 +17,7 @@ RIDGE = 1e-4
 
 
 @dataclass(eq=False, repr=False)
-class GROUSE(OnlineImputer):
+class GROUSE(OnlineBaseline):
     """Rows completed from a linear subspace that is tracked on the Grassmannian.
 
     Grassmannian rank-one update subspace estimation (Balzano, Nowak and Recht 2010): for every row
@@ -94,8 +94,9 @@ class GROUSE(OnlineImputer):
     @property
     def components_(self) -> Array:
         self._check_started()
-        assert isinstance(self._rows, TurningSubspace)
-        return self._rows.U.T * self._scaling.spread
+        model = self._fitted.model
+        assert isinstance(model, TurningSubspace)
+        return model.U.T * self._fitted.columns.scaling.spread
 
 
 @dataclass(frozen=True)

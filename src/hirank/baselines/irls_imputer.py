@@ -12,10 +12,10 @@ from hirank._checks import Rule, count, number, optional
 from hirank._typing import Array, BoolArray
 from hirank.baselines.reweighted import PenaltyPath, fit_irls
 from hirank.baselines.table_imputer import TABLE_RULES, TableFit, TableImputer
-from hirank.estimators.validation import generator
+from hirank.estimators.validation import make_rng
 from hirank.exceptions import StopReason
 from hirank.kernels import Kernel
-from hirank.models.row_models import Dictionary
+from hirank.models.dictionary import Dictionary
 from hirank.optim.path import Stage
 from hirank.optim.trace import Monitor
 
@@ -60,7 +60,7 @@ class IRLSImputer(TableImputer):
             self.tol,
         )
 
-    def _most_steps(self) -> int:
+    def _max_steps(self) -> int:
         paths = self._paths(*_ANY_TABLE)
         return (len(paths) + 1) * len(paths[0].stages) * self.max_iter
 
@@ -69,7 +69,7 @@ class IRLSImputer(TableImputer):
             path = self._paths(*_ANY_TABLE)[0]
             details = self._details(path.kernel, path.stages[0])
             return TableFit(X, Dictionary(X, ()), StopReason.NOTHING_TO_FIT, details)
-        paths, rng = self._paths(X, observed), generator(self.random_state)
+        paths, rng = self._paths(X, observed), make_rng(self.random_state)
         fit = fit_irls(X, observed, paths, rng, monitor)
         reached, stages = len(fit.settings), fit.path.stages
         details = self._details(fit.settings[-1].kernel, stages[reached - 1])

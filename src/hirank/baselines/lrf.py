@@ -12,7 +12,7 @@ from hirank._typing import Array, BoolArray
 from hirank.baselines.table_imputer import NO_SUBSPACE, TABLE_RULES, LinearImputer, TableFit
 from hirank.core.masking import mask_entries
 from hirank.core.svt import spectral_norm
-from hirank.estimators.validation import generator
+from hirank.estimators.validation import make_rng
 from hirank.exceptions import StopReason
 from hirank.models.als import ALSConfig, grow_factors, ranks_to, select_rank, with_constant
 from hirank.models.low_rank import Subspace, check_rank
@@ -84,7 +84,7 @@ class LRF(LinearImputer):
         **TABLE_RULES,
     }
 
-    def _most_steps(self) -> int:
+    def _max_steps(self) -> int:
         config = ALSConfig()
         searched = (self.rank == "auto" or self.ridge == "auto") * len(config.ridges)
         return (searched + 1) * len(config.ranks) * config.rough_iter + self.max_iter
@@ -98,7 +98,7 @@ class LRF(LinearImputer):
         X1, seen, constant = with_constant(X, observed)
         config = ALSConfig(max_iter=self.max_iter, tol=self.tol)
         if rank is None or ridge is None:
-            held_out = mask_entries(observed, generator(self.random_state), selecting=True)
+            held_out = mask_entries(observed, make_rng(self.random_state), selecting=True)
             held_out = np.column_stack([held_out, np.zeros(len(X), bool)])
             rank, ridge, _, factors = select_rank(
                 X1, seen, held_out, rank=rank, ridge=ridge, monitor=monitor, config=config

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, ClassVar, Protocol, Self, TypeVar
 
 import numpy as np
@@ -14,13 +14,15 @@ from sklearn.utils._set_output import _wrap_data_with_container
 from hirank._checks import Rule, count, number, optional
 from hirank._typing import Array, BoolArray
 from hirank.baselines.units import Units, measure_lasting_scale
+from hirank.core.columns import Columns
 from hirank.core.scaling import Scaling
-from hirank.estimators.base import Imputer
-from hirank.estimators.validation import generator
-from hirank.exceptions import ParameterError
+from hirank.estimators.base import BaseImputer, FitData
+from hirank.estimators.columns import Names
+from hirank.estimators.fitted import FittedTable
+from hirank.estimators.validation import check_table, make_rng
+from hirank.exceptions import EmptyColumnsWarning, InputError, ParameterError, StopReason, warn
 from hirank.optim.loop import minimize
-from hirank.optim.trace import Callback, Monitor, RunInfo
-from hirank.warn import warn_user
+from hirank.optim.trace import Monitor
 
 MAX_DEVIATION = 30.0  # standard deviations to which values are clipped before they are learned from
 MIN_MEMORY = 300  # rows that units remember at least: from fewer they would be mostly chance
@@ -73,8 +75,18 @@ def learn_in_batches(
     return model, misfit
 
 
+@dataclass(frozen=True)
+class FittedStream(FittedTable):
+    """What was learned from the rows so far."""
+
+    model: OnlineModel
+    usual: Scaling  # means and standard deviations, also if the rows are not scaled
+    units: Units | None  # sums behind them, once rows are forgotten
+    n_samples: int
+
+
 @dataclass(eq=False, repr=False)
-class OnlineImputer(Imputer):
+class OnlineBaseline(BaseImputer[FittedStream]):
     """An imputer that learns row by row: from a stream, or in passes over a table.
 
     A subclass says how a model starts from scaled rows (``_start``).
@@ -106,9 +118,8 @@ class OnlineImputer(Imputer):
     def _start(self, X: Array, observed: BoolArray, rng: np.random.Generator) -> OnlineModel:
         """A first model from scaled rows, n x v; entries of X that are not observed are 0."""
 
-    def _check_parameters(self) -> None:
-        for name, rule in self._rules.items():
-            rule(name, getattr(self, name))
+    def _check_params(self) -> None:
+        super()._check_params()
         if self.scale == "robust":
             raise ParameterError(
                 "scale",
@@ -116,7 +127,7 @@ class OnlineImputer(Imputer):
                 "deviations so far; got 'robust'.",
             )
 
-    def _most_steps(self) -> int:
+    def _max_steps(self) -> int:
         return self.n_passes
 
     def partial_fit(self, X: Any, y: object = None) -> Self:
@@ -152,13 +163,13 @@ class OnlineImputer(Imputer):
         X : array, n_samples x n_features_out
         """
         table, observed = self._next(X)
-        begun = self.__sklearn_is_fitted__()
-        if not begun:
+        started = self.__sklearn_is_fitted__()
+        if not started:
             self._check_enough(len(table))
-        filled = self._complete(table, observed) if begun else None
+        filled = self._fitted.complete(table, observed) if started else None
         self._advance(table, observed)
         if filled is None:
-            filled = self._complete(table, observed)
+            filled = self._fitted.complete(table, observed)
         out = self._output(table, observed, filled)
         return _wrap_data_with_container("transform", out, X, self)
 
@@ -189,17 +200,28 @@ class OnlineImputer(Imputer):
                 f"n_start={self.n_start}: give it more by partial_fit, or call fit."
             )
 
-    def _next(self, X: Any) -> tuple[Array, BoolArray]:
-        self._check_all()
-        begun = self.__sklearn_is_fitted__() or hasattr(self, "_held")
-        return self._checked(X, reset=not begun)
+    @property
+    def objective_(self) -> float:
+        return self._fitted.run.objective
 
-    def _fit_rows(
-        self, X: Array, observed: BoolArray, callback: Callback
-    ) -> tuple[Array, OnlineModel, RunInfo, dict[str, Any]]:
+    @property
+    def n_samples_seen_(self) -> int:
+        return self._fitted.n_samples
+
+    def _next(self, X: Any) -> tuple[Array, BoolArray]:
+        self._check_params()
+        started = self.__sklearn_is_fitted__() or hasattr(self, "_held")
+        return check_table(self, X, reset=not started)
+
+    def _resolve_columns(self, table: Array, observed: BoolArray, names: Names) -> Columns:
+        columns = super()._resolve_columns(table, observed, names)
+        kept, known = columns.keep(table, observed)
+        return replace(columns, scaling=measure_lasting_scale(kept, known, scale=bool(self.scale)))
+
+    def _fit_data(self, data: FitData) -> tuple[FittedStream, Array, dict[str, Any]]:
         """Start from some rows of the table, then pass over all until the misfit stays."""
-        monitor, rng = Monitor(callback), generator(self.random_state)
-        X = np.where(observed, X, 0)
+        monitor, rng, observed = Monitor(data.callback), make_rng(self.random_state), data.known
+        X = np.where(observed, data.X, 0)
         first = rng.permutation(len(X))[: self.n_start]
         start = self._start(X[first], observed[first], rng)
         solver = _Passes(X, observed, rng, self.tol)
@@ -212,17 +234,12 @@ class OnlineImputer(Imputer):
             limit="n_passes",
         )
         model = solution.state.model
-        return np.where(observed, X, model.complete(X, observed)), model, run, {}
-
-    def _measure(self, X: Array, observed: BoolArray) -> Scaling:
-        self._usual = measure_lasting_scale(X, observed, scale=True)
-        return self._usual if self.scale else measure_lasting_scale(X, observed, scale=False)
-
-    def _publish(self, outcome: Any) -> None:
-        super()._publish(outcome)
+        usual = measure_lasting_scale(*data.columns.keep(data.table, data.observed), scale=True)
+        fitted = FittedStream(
+            data.columns, model, run, data.seconds, usual, None, len(X) * run.n_iter
+        )
         self.__dict__.pop("_held", None)
-        self.n_samples_seen_ = len(outcome.X) * outcome.n_iter
-        self._units = None
+        return fitted, np.where(observed, X, model.complete(X, observed)), {}
 
     def _advance(self, table: Array, observed: BoolArray) -> None:
         """Learn from the rows of a stream, n x n_features_in_."""
@@ -232,50 +249,44 @@ class OnlineImputer(Imputer):
             if len(rows) < self.n_start:
                 self._held = rows
                 return
-            self._begin(rows[: self.n_start])
+            self.__dict__["_record"] = self._begin(rows[: self.n_start])
             rows = rows[self.n_start :]
-        self._absorb(rows)
-
-    def _begin(self, rows: Array) -> None:
-        """Start a stream from rows with NaN in their holes, n_start x n_features_in_."""
-        nonempty = ~np.isnan(rows).all(axis=0)
-        if not nonempty.any():
-            raise ValueError(
-                f"The first {len(rows)} rows have no observed entry: there is nothing to start "
-                f"from. Check that missing_values={self.missing_values!r} is what you mean."
-            )
-        if not nonempty.all():
-            warn_user(
-                f"Features {np.flatnonzero(~nonempty).tolist()} have no value in the first "
-                f"{len(rows)} rows: they are left out for good. A larger n_start may help."
-            )
-        kept, observed = rows[:, nonempty], ~np.isnan(rows[:, nonempty])
-        scaling = self._measure(kept, observed)
-        X = np.where(observed, scaling.forward(np.nan_to_num(kept)), 0)
-        if not X.any():
-            raise ValueError(
-                f"No feature varies in the first {len(rows)} rows: there is nothing to start from. "
-                "Use a larger n_start."
-            )
-        used = observed.any(axis=1)
-        model = self._start(X[used], observed[used], generator(self.random_state))
-        model, _ = model.learn(X[used], observed[used], 1.0)
-        self.__dict__.update(
-            has_values_=nonempty,
-            n_samples_seen_=len(rows),
-            _scaling=scaling,
-            _units=None,
-            _indicator=self._fit_indicator(~np.isnan(rows)),
-            _rows=model,
-        )
+        self.__dict__["_record"] = self._absorb(rows)
         self.__dict__.pop("_held", None)
 
-    def _absorb(self, rows: Array) -> None:
-        """Let the model learn from rows with NaN in their holes, n x n_features_in_."""
-        kept = rows[:, self.has_values_]
+    def _begin(self, rows: Array) -> FittedStream:
+        """Return what is learned from the first rows, n_start x n_features_in_, NaN = missing."""
+        observed = ~np.isnan(rows)
+        has_values = observed.any(axis=0)
+        if not has_values.any():
+            raise InputError(
+                f"The first {len(rows)} rows have no observed values, so nothing can be fitted. "
+                f"Check missing_values={self.missing_values!r}."
+            )
+        if not has_values.all():
+            warn(EmptyColumnsWarning(tuple(np.flatnonzero(~has_values).tolist())))
+        columns = self._resolve_columns(rows, observed, None)
+        kept, known = columns.keep(rows, observed)
+        X = np.where(known, columns.scaling.forward(np.nan_to_num(kept)), 0)
+        if not X.any():
+            raise InputError(
+                f"No feature varies in the first {len(rows)} rows, so nothing can be fitted. Use "
+                "a larger n_start."
+            )
+        used = known.any(axis=1)
+        model = self._start(X[used], known[used], make_rng(self.random_state))
+        model, _ = model.learn(X[used], known[used], 1.0)
+        usual = measure_lasting_scale(kept, known, scale=True)
+        run = Monitor().finish(StopReason.MAX_ITER)
+        return FittedStream(columns, model, run, 0.0, usual, None, len(rows))
+
+    def _absorb(self, rows: Array) -> FittedStream:
+        """Return what is known after further rows, n x n_features_in_, NaN = missing."""
+        fitted = self._fitted
+        kept = rows[:, fitted.columns.has_values]
         kept = kept[~np.isnan(kept).all(axis=1)]
-        scaling, usual, units, keep = self._scaling, self._usual, self._units, 1.0
-        model: Any = self._rows  # an OnlineModel
+        scaling, usual, units, keep = fitted.columns.scaling, fitted.usual, fitted.units, 1.0
+        model = fitted.model
         clipped = _clip_outliers(kept, usual)
         if len(kept) and self.memory is not None:
             keep = float(np.exp(-1 / self.memory))
@@ -289,12 +300,13 @@ class OnlineImputer(Imputer):
             observed = ~np.isnan(kept)
             X = np.where(observed, scaling.forward(np.nan_to_num(clipped)), 0)
             model, _ = model.learn(X, observed, keep)
-        self.__dict__.update(
-            _scaling=scaling,
-            _usual=usual,
-            _units=units,
-            _rows=model,
-            n_samples_seen_=self.n_samples_seen_ + len(rows),
+        return replace(
+            fitted,
+            columns=replace(fitted.columns, scaling=scaling),
+            model=model,
+            usual=usual,
+            units=units,
+            n_samples=fitted.n_samples + len(rows),
         )
 
 

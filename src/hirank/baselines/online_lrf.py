@@ -9,7 +9,7 @@ import numpy as np
 
 from hirank._checks import Rule, count, number, optional
 from hirank._typing import Array, BoolArray
-from hirank.baselines.online import ONLINE_RULES, OnlineImputer, learn_in_batches
+from hirank.baselines.online import ONLINE_RULES, OnlineBaseline, learn_in_batches
 from hirank.models.als import start_subspace
 from hirank.models.low_rank import Subspace
 
@@ -21,7 +21,7 @@ LEAST_RIDGE = 1e-8
 
 
 @dataclass(eq=False, repr=False)
-class OnlineLRF(OnlineImputer):
+class OnlineLRF(OnlineBaseline):
     """Rows completed from a linear factorization that follows them by recursive least squares.
 
     X ~ Z D: the codes Z of rows by ridge regression on their observed entries; for every feature,
@@ -94,14 +94,16 @@ class OnlineLRF(OnlineImputer):
     @property
     def components_(self) -> Array:
         self._check_started()
-        assert isinstance(self._rows, Regression)
-        return self._rows.D * self._scaling.spread
+        model = self._fitted.model
+        assert isinstance(model, Regression)
+        return model.D * self._fitted.columns.scaling.spread
 
     @property
     def ridge_(self) -> float:
         self._check_started()
-        assert isinstance(self._rows, Regression)
-        return self._rows.ridge
+        model = self._fitted.model
+        assert isinstance(model, Regression)
+        return model.ridge
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ from hirank.baselines.sparse_codes import (
     select_end,
 )
 from hirank.baselines.table_imputer import TABLE_RULES, TableFit, TableImputer
-from hirank.estimators.validation import generator
+from hirank.estimators.validation import make_rng
 from hirank.exceptions import StopReason
 from hirank.optim.loop import Solution, has_stalled, minimize_each
 from hirank.optim.path import path_to
@@ -103,14 +103,14 @@ class SFMC(TableImputer):
         **TABLE_RULES,
     }
 
-    def _most_steps(self) -> int:
+    def _max_steps(self) -> int:
         return (1 + (self.l1 == "auto")) * (len(PATH) + 1) * self.max_iter
 
     def _fit_table(self, X: Array, observed: BoolArray, monitor: Monitor) -> TableFit:
         if not X.shape[1]:
             model = SparseRows(np.zeros((0, 0)), 1.0)
             return TableFit(X, model, StopReason.NOTHING_TO_FIT, {"n_components": 0, "l1": 0.0})
-        rng = generator(self.random_state)
+        rng = make_rng(self.random_state)
         n_atoms = count_atoms(self.n_components, X.shape, ATOMS_PER_FEATURE)
         unit = measure_unit(X, observed)
         known = np.where(observed, X, 0) / unit
@@ -127,8 +127,9 @@ class SFMC(TableImputer):
 
     @property
     def dictionary_(self) -> Array:
-        assert isinstance(self._rows, SparseRows)
-        return self._in_data_units(self._rows.D)
+        model = self._fitted.model
+        assert isinstance(model, SparseRows)
+        return self._in_data_units(model.D)
 
 
 @dataclass(frozen=True)

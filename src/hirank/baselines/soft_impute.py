@@ -13,7 +13,7 @@ from hirank._typing import Array, BoolArray
 from hirank.baselines.table_imputer import NO_SUBSPACE, TABLE_RULES, LinearImputer, TableFit
 from hirank.core.masking import mask_entries
 from hirank.core.svt import shrink, spectral_norm
-from hirank.estimators.validation import generator
+from hirank.estimators.validation import make_rng
 from hirank.exceptions import StopReason
 from hirank.models.low_rank import Subspace, make_basis
 from hirank.optim.loop import Solution, minimize_each
@@ -90,7 +90,7 @@ class SoftImpute(LinearImputer):
     }
     _quantity: ClassVar[str] = "the imputed values"
 
-    def _most_steps(self) -> int:
+    def _max_steps(self) -> int:
         return 2 * len(PATH) * self.max_iter
 
     def _fit_table(self, X: Array, observed: BoolArray, monitor: Monitor) -> TableFit:
@@ -122,7 +122,7 @@ class SoftImpute(LinearImputer):
         self, X: Array, observed: BoolArray, monitor: Monitor
     ) -> tuple[float, Solution[Shrunk]]:
         """Return the threshold that recovers held-out entries of X, n x m, best."""
-        held_out = mask_entries(observed, generator(self.random_state), selecting=True)
+        held_out = mask_entries(observed, make_rng(self.random_state), selecting=True)
         if not held_out.any():
             *_, last = self._follow(X, observed, path_to(PATH, DEFAULT_THRESHOLD), monitor)
             return last

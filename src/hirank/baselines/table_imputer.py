@@ -10,11 +10,12 @@ import numpy as np
 
 from hirank._checks import Rule, count, number
 from hirank._typing import Array, BoolArray
-from hirank.estimators.base import Imputer
+from hirank.estimators.base import BaseImputer, FitData
+from hirank.estimators.fitted import FittedTable
 from hirank.exceptions import StopReason
+from hirank.models.dictionary import RowModel
 from hirank.models.low_rank import Subspace
-from hirank.models.row_models import RowModel
-from hirank.optim.trace import Callback, Monitor, RunInfo
+from hirank.optim.trace import Monitor
 
 TABLE_RULES: dict[str, Rule] = {"max_iter": count(), "tol": number(least=0)}
 
@@ -30,7 +31,7 @@ class TableFit(NamedTuple):
 
 
 @dataclass(eq=False, repr=False)
-class TableImputer(Imputer):
+class TableImputer(BaseImputer[FittedTable]):
     """An imputer whose fit runs under the one loop.
 
     A subclass declares the rules of its parameters (``_rules``) and fits a scaled table
@@ -44,6 +45,10 @@ class TableImputer(Imputer):
     _rules: ClassVar[dict[str, Rule]] = TABLE_RULES
     _quantity: ClassVar[str] = "the objective"  # that `tol` limits the change of
 
+    @property
+    def objective_(self) -> float:
+        return self._fitted.run.objective
+
     @abstractmethod
     def _fit_table(self, X: Array, observed: BoolArray, monitor: Monitor) -> TableFit:
         """Fit a model to scaled rows, n x v, each with an observed entry.
@@ -51,14 +56,8 @@ class TableImputer(Imputer):
         With v = 0 there is nothing to fit.
         """
 
-    def _check_parameters(self) -> None:
-        for name, rule in self._rules.items():
-            rule(name, getattr(self, name))
-
-    def _fit_rows(
-        self, X: Array, observed: BoolArray, callback: Callback
-    ) -> tuple[Array, RowModel, RunInfo, dict[str, Any]]:
-        monitor = Monitor(callback)
+    def _fit_data(self, data: FitData) -> tuple[FittedTable, Array, dict[str, Any]]:
+        monitor, X, observed = Monitor(data.callback), data.X, data.known
         fit = self._fit_table(X, observed, monitor)
         run = monitor.finish(
             fit.reason,
@@ -67,11 +66,12 @@ class TableImputer(Imputer):
             quantity=self._quantity,
             stage=fit.stage,
         )
-        return np.where(observed, X, fit.filled), fit.model, run, fit.details
+        fitted = FittedTable(data.columns, fit.model, run, data.seconds)
+        return fitted, np.where(observed, X, fit.filled), fit.details
 
     def _in_data_units(self, basis: Array) -> Array:
         """Return rows of a basis, r x v or wider, in the units of the kept features, r x k."""
-        spread = self._scaling.spread
+        spread = self._fitted.columns.scaling.spread
         varying = spread > 0
         rows = np.zeros((len(basis), len(spread)))
         rows[:, varying] = basis[:, : varying.sum()] * spread[varying]
@@ -84,8 +84,9 @@ class LinearImputer(TableImputer):
 
     @property
     def components_(self) -> Array:
-        assert isinstance(self._rows, Subspace)
-        return self._in_data_units(self._rows.basis)
+        model = self._fitted.model
+        assert isinstance(model, Subspace)
+        return self._in_data_units(model.basis)
 
 
 NO_SUBSPACE = Subspace(np.zeros((0, 0)), 1.0)  # the model of rows of which no feature varies

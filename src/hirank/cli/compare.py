@@ -84,7 +84,7 @@ def _methods(max_time: float | None, seed: int) -> dict[str, Fill]:
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import StandardScaler
 
-    from hirank import KFMC
+    from hirank import Imputer
     from hirank.baselines import SoftImpute
 
     def scaled(imputer: Any) -> Fill:
@@ -100,7 +100,7 @@ def _methods(max_time: float | None, seed: int) -> dict[str, Fill]:
         "k nearest neighbors": scaled(KNNImputer()),
         "iterative ridge": scaled(IterativeImputer(random_state=seed, tol=1e-2)),
         "soft-impute": SoftImpute(random_state=seed).fit_transform,
-        "hirank": KFMC(max_time=max_time, random_state=seed).fit_transform,
+        "hirank": Imputer(max_time=max_time, random_state=seed).fit_transform,
     }
 
 

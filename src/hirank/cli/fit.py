@@ -14,7 +14,7 @@ from hirank.cli.output_checks import check_targets
 from hirank.cli.reporter import Told
 
 if TYPE_CHECKING:
-    from hirank import KFMC
+    from hirank import Imputer
 
 
 def run(
@@ -42,7 +42,7 @@ def run(
     told.result(facts, "\n".join([*lines, *([f"Report: {report}"] if report else [])]))
 
 
-def learned_facts(model: KFMC, given: Given) -> dict[str, Any]:
+def learned_facts(model: Imputer, given: Given) -> dict[str, Any]:
     """What there is to say of a table and its fit."""
     return {
         "rows": len(given.table),
@@ -54,7 +54,7 @@ def learned_facts(model: KFMC, given: Given) -> dict[str, Any]:
 
 def write_page(
     path: Path,
-    model: KFMC,
+    model: Imputer,
     given: Given,
     filled: Array,
     spans: Spans | None,

@@ -18,7 +18,7 @@ from hirank.cli.reporter import Told
 from hirank.io import Table, TableFile, open_table
 
 if TYPE_CHECKING:
-    from hirank import KFMC
+    from hirank import Imputer
 
 MARKED, FAR_OFF = 3, 1.5
 """Cells with the same value, and its distance from all others in ranges of these (5 to 95 %)."""
@@ -101,8 +101,8 @@ def prepared(
     integers: str | None,
     max_gap: int | None,
     **reading: Any,
-) -> tuple[Given, KFMC]:
-    """A table, and KFMC with what the options say, not yet fitted."""
+) -> tuple[Given, Imputer]:
+    """A table, and Imputer with what the options say, not yet fitted."""
     if max_gap is not None and time is None:
         raise Failure("--max-gap counts rows in order of time: give --time as well.", USAGE)
     if max_time is not None and not max_time > 0:
@@ -119,10 +119,10 @@ def prepared(
             USAGE,
         )
 
-    from hirank import KFMC
+    from hirank import Imputer
 
-    model = KFMC(
-        order="time" if time == ROWS and ROWS not in given.table.names else time,
+    model = Imputer(
+        time=True if time == ROWS and ROWS not in given.table.names else time,
         max_time=max_time,
         random_state=seed,
         bounds=limits,
@@ -133,7 +133,7 @@ def prepared(
     return given, model
 
 
-def filled_by(model: KFMC, given: Given, told: Told) -> Array:
+def filled_by(model: Imputer, given: Given, told: Told) -> Array:
     """Fit, and the columns to fill, n x v, completed; NaN where nothing could be said."""
     with told.warnings(), told.fitting(model.max_time):
         filled = np.asarray(model.fit_transform(given.frame), np.float64)
@@ -143,7 +143,7 @@ def filled_by(model: KFMC, given: Given, told: Told) -> Array:
     return blanked(filled[:, : len(given.table.numeric)], model)
 
 
-def keep(model: KFMC, path: Path, given: Given) -> None:
+def keep(model: Imputer, path: Path, given: Given) -> None:
     """Save a model, with what stood for a missing value: new tables will have it too."""
     from hirank.estimators.saving import save
 
@@ -159,7 +159,7 @@ def markers_of(path: Path) -> list[str]:
     return [str(marker) for marker in found] if isinstance(found, list) else []
 
 
-def blanked(filled: Array, model: KFMC) -> Array:
+def blanked(filled: Array, model: Imputer) -> Array:
     """Columns that were empty when the model was learned stay empty."""
     filled[:, ~model.has_values_[: filled.shape[1]]] = np.nan
     return filled

@@ -12,7 +12,7 @@ from hirank.cli.reporter import Told
 from hirank.io import Table
 
 if TYPE_CHECKING:
-    from hirank import KFMC
+    from hirank import Imputer
 
 
 class Spans(NamedTuple):
@@ -69,7 +69,7 @@ def check_interval(coverage: float | None, table: Table | None = None) -> None:
             )
 
 
-def intervals_of(model: KFMC, frame: Any, coverage: float, told: Told) -> Spans | None:
+def intervals_of(model: Imputer, frame: Any, coverage: float, told: Told) -> Spans | None:
     """Intervals for a table, for all its columns; None, with a note, if the model has none."""
     n, v = frame.shape
     try:

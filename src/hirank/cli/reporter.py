@@ -77,7 +77,7 @@ class Told:
     @contextmanager
     def fitting(self, max_time: float | None) -> Iterator[None]:
         """A line that tells what a fit is at, its best error so far and the time left."""
-        from hirank.estimators.callbacks import listening
+        from hirank.estimators.callbacks import subscribed
 
         if not self.live:
             yield
@@ -95,7 +95,7 @@ class Told:
                 best = min(best, getattr(event, "error", best))
                 bar.update(task, description=_status(event, best, max_time))
 
-            with listening(hear):
+            with subscribed(hear):
                 yield
 
     def rows(self, total: int | None) -> Any:

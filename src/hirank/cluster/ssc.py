@@ -13,11 +13,12 @@ from sklearn.base import BaseEstimator, ClusterMixin, clone
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import validate_data
 
+from hirank._checks import Rule, count, flag, number, optional
 from hirank._typing import Array
 from hirank.cluster.affinity import affinity_matrix, cut
 from hirank.cluster.self_expression import Codes, penalty_scale, sparse_self_expression
-from hirank.estimators.kfmc import KFMC
-from hirank.estimators.validation import check_count, check_flag, check_number
+from hirank.estimators.imputer import Imputer
+from hirank.estimators.validation import check_params
 
 
 @dataclass(eq=False, repr=False)
@@ -52,7 +53,7 @@ class SSC(ClusterMixin, BaseEstimator):
         features: worth it from a few hundred.
     completer : estimator, optional
         Completes X by its ``fit_transform`` if entries are missing (NaN). By default
-        ``KFMC(random_state=random_state)``.
+        ``Imputer(random_state=random_state)``.
     max_iter : int, default=200
         Most steps of the solver for a sample.
     tol : float, default=1e-3
@@ -148,19 +149,7 @@ class SSC(ClusterMixin, BaseEstimator):
         return tags
 
     def _check_parameters(self) -> None:
-        check_count("n_clusters", self.n_clusters)
-        check_number("alpha", self.alpha, above=0)
-        check_flag("affine", self.affine)
-        check_count("verbose", self.verbose, least=0)
-        if self.outlier_alpha is not None:
-            check_number("outlier_alpha (if not None)", self.outlier_alpha, above=0)
-        check_number("keep", self.keep, above=0)
-        if self.keep > 1:
-            raise ValueError(f"keep is a share, at most 1; got {self.keep!r}.")
-        if self.n_components is not None:
-            check_count("n_components (if not None)", self.n_components)
-        check_count("max_iter", self.max_iter)
-        check_number("tol", self.tol, above=0)
+        check_params(self, _RULES)
 
     def _completed(self, table: Array, random_state: np.random.RandomState) -> Array:
         """The table without holes, n x (features with an observed entry)."""
@@ -176,13 +165,13 @@ class SSC(ClusterMixin, BaseEstimator):
             )
         seed = random_state.randint(2**31)
         self.completer_ = (
-            KFMC(random_state=seed) if self.completer is None else clone(self.completer)
+            Imputer(random_state=seed) if self.completer is None else clone(self.completer)
         )
         filled = np.asarray(self.completer_.fit_transform(table), dtype=np.float64)
         if len(filled) != len(table) or not np.isfinite(filled).all():
             raise ValueError(
                 f"{type(self.completer_).__name__} did not complete X: its output must have all "
-                "rows of X, and finite numbers only. Use another completer, or None for KFMC."
+                "rows of X, and finite numbers only. Use another completer, or None for Imputer."
             )
         return filled
 
@@ -259,3 +248,16 @@ def _unit_size(table: Array) -> Array:
 
 def _some(rows: list[int]) -> str:
     return ", ".join(map(str, rows[:5])) + (", ..." if len(rows) > 5 else "")
+
+
+_RULES: dict[str, Rule] = {
+    "n_clusters": count(),
+    "alpha": number(above=0),
+    "affine": flag,
+    "verbose": count(0),
+    "outlier_alpha": optional(number(above=0)),
+    "keep": number(above=0, most=1),
+    "n_components": optional(count()),
+    "max_iter": count(),
+    "tol": number(above=0),
+}

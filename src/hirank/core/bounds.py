@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 
-from hirank._typing import Array, BoolArray
+from hirank._typing import Array, BoolArray, Shape
 from hirank.core.scaling import Scaling
 
 
@@ -25,8 +26,8 @@ class Bounds:
     [[0.0, -2.0]]
     """
 
-    lower: Array  # v
-    upper: Array  # v
+    lower: Annotated[Array, Shape("v", finite=False)]
+    upper: Annotated[Array, Shape("v", finite=False)]
 
     def __post_init__(self) -> None:
         if self.lower.shape != self.upper.shape or self.lower.ndim != 1:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 
-from hirank._typing import Array, BoolArray
+from hirank._typing import Array, BoolArray, Shape
 
 SCALES = ("auto", "robust", "standard")
 """Ways to scale; True stands for the first."""
@@ -32,6 +33,9 @@ CLIP = 3.0
 MAX_SCALED = 1e150
 """Largest scaled value of a table with outliers, so that squares do not overflow."""
 
+MIN_RELATIVE_SPREAD = 1e-16
+"""Part of its center that the spread of a column exceeds; otherwise it counts as constant."""
+
 
 @dataclass(frozen=True)
 class TailCompression:
@@ -42,11 +46,17 @@ class TailCompression:
     an imputed nor a new value becomes huge.
     """
 
-    compressed: BoolArray  # m
-    lower: Array  # m, in units of z: the ends of the tails of compressed columns
-    upper: Array
-    min_inlier: Array  # m, in units of the data; infinite in columns without outliers
-    max_inlier: Array
+    compressed: Annotated[BoolArray, Shape("m")]
+    lower: Annotated[Array, Shape("m")]  # in units of z: the ends of the tails
+    upper: Annotated[Array, Shape("m")]
+    min_inlier: Annotated[Array, Shape("m", finite=False)]  # in units of the data; infinite in
+    max_inlier: Annotated[Array, Shape("m", finite=False)]  # columns without outliers
+
+    def check(self) -> None:
+        """Raise ValueError if the parts do not fit together."""
+        ordered = (self.lower <= self.upper).all() and (self.min_inlier <= self.max_inlier).all()
+        if not ordered:
+            raise ValueError("lower limits must not exceed upper ones")
 
 
 @dataclass(frozen=True)
@@ -68,10 +78,19 @@ class Scaling:
     True
     """
 
-    center: Array  # m; for a constant column, its value
-    spread: Array  # m; 0 for a constant column
-    mean: Array  # m
+    center: Annotated[Array, Shape("m")]  # for a constant column, its value
+    spread: Annotated[Array, Shape("m")]  # 0 for a constant column
+    mean: Annotated[Array, Shape("m")]
     tails: TailCompression | None = None  # None if there are neither long tails nor outliers
+
+    def check(self) -> None:
+        """Raise ValueError if the parts do not fit together."""
+        varying = self.varying
+        tiny = MIN_RELATIVE_SPREAD * np.abs(self.center[varying])
+        if (self.spread < 0).any() or (self.spread[varying] < tiny).any():
+            raise ValueError("spread must be 0 or positive, and not negligible")
+        if self.tails is not None and len(self.tails.compressed) != len(self.center):
+            raise ValueError("tails must describe the same columns")
 
     @classmethod
     def measure(cls, X: Array, observed: BoolArray, *, scale: bool | str) -> Scaling:

@@ -1,50 +1,63 @@
-"""What every imputer of a whole table shares: checking, scaling, output; no mathematics."""
+"""What all imputers of a whole table share: checks, scaling and output; no mathematics."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from copy import copy
-from dataclasses import KW_ONLY, dataclass
-from typing import Any, NamedTuple, Protocol
+from dataclasses import KW_ONLY, dataclass, replace
+from time import perf_counter
+from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.impute import MissingIndicator
-from sklearn.utils.validation import _check_feature_names_in, check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
+from hirank._checks import Rule, count, flag
 from hirank._typing import Array, BoolArray
-from hirank.core.scaling import Scaling
-from hirank.estimators.callbacks import (
-    CallbackSupportMixin,
-    SklearnBridge,
-    reporter,
-    with_callbacks,
-)
+from hirank.core.columns import Columns, ScaledTable
+from hirank.estimators.callbacks import CallbackSupportMixin, reporting, with_callbacks
+from hirank.estimators.columns import Names
+from hirank.estimators.fitted import FittedTable
 from hirank.estimators.validation import (
-    check_count,
-    check_flag,
-    check_missing_values,
-    check_scale,
-    is_missing,
+    check_observed,
+    check_params,
+    check_table,
+    missing_value,
+    scale_method,
 )
-from hirank.models.row_models import RowModel, check_finite, fill_blank, fill_scaled
-from hirank.optim.trace import Callback, RunInfo, Step
+from hirank.exceptions import StopReason
+from hirank.optim.trace import Callback
+
+F = TypeVar("F", bound=FittedTable)
 
 
-class Outcome(Protocol):
-    """What a fit leaves behind."""
+class FitData(NamedTuple):
+    """A table as a fit uses it. Of m features, k have values and v of these vary."""
+
+    table: Array  # n x m
+    observed: BoolArray  # n x m
+    names: Names
+    columns: Columns
+    scaled: ScaledTable  # n x v
+    used: BoolArray  # n; rows to fit on: those with a usable value
+    callback: Callback
+    began: float
 
     @property
-    def X(self) -> Array: ...  # the scaled samples, completed, n x v
+    def X(self) -> Array:
+        """The scaled rows to fit on."""
+        return self.scaled.X[self.used]
+
     @property
-    def objective(self) -> float: ...
+    def known(self) -> BoolArray:
+        """Their observed entries."""
+        return self.scaled.observed[self.used]
+
     @property
-    def n_iter(self) -> int: ...
-    @property
-    def stop_reason(self) -> str: ...
-    @property
-    def trace(self) -> NDArray[np.void]: ...
+    def seconds(self) -> float:
+        return perf_counter() - self.began
 
 
 class _Fit(NamedTuple):
@@ -57,42 +70,44 @@ class _Fit(NamedTuple):
 
 
 @dataclass(eq=False, repr=False)
-class Imputer(CallbackSupportMixin, OneToOneFeatureMixin, TransformerMixin, BaseEstimator, ABC):
-    """A scikit-learn transformer that learns from a table with holes and fills them.
+class BaseImputer(
+    CallbackSupportMixin, OneToOneFeatureMixin, TransformerMixin, BaseEstimator, ABC, Generic[F]
+):
+    """A scikit-learn transformer that is fitted to a table and imputes its missing values.
 
-    A subclass says what its parameters must be (``_check_parameters``) and how to learn from
-    scaled samples (``_learn``). Parameters are fields of a dataclass: the constructor only stores
-    them.
+    A subclass declares the rules of its parameters (``_rules``) and fits a model to the scaled
+    table (``_fit_data``). Parameters are fields of a dataclass: the constructor only stores them.
+    Fitted attributes are read from one frozen record, ``_fitted``.
 
     Parameters
     ----------
     scale : {"auto", "standard", "robust"} or bool, default="auto"
         ``"standard"`` brings each feature to mean 0 and standard deviation 1 first, and back
-        afterwards. ``"auto"`` (or True) does too, but gross errors don't count, neither in that
-        nor in the fit, and amounts with heavy tails are compressed. ``"robust"`` compresses all
-        heavy tails. False leaves the units as they are.
+        afterwards. ``"auto"`` (or True) does the same, but outliers are not used, and amounts with
+        heavy tails are compressed. ``"robust"`` compresses all heavy tails. False keeps the units.
     missing_values : float, default=nan
-        What stands for a missing value. NaN always does as well.
+        The placeholder of a missing value. NaN always counts as missing as well.
     add_indicator : bool, default=False
         Append a column of 0 and 1 for each feature that had missing entries in ``fit``.
     keep_empty_features : bool, default=False
         Features without any observed entry in ``fit`` are dropped; with True they are kept and
-        filled with 0.
+        imputed with 0.
     verbose : int, default=0
-        1 writes a line per stage to standard error, 2 a line per step.
+        1 prints a line per stage to standard error, 2 a line per step.
 
     Attributes
     ----------
     has_values_ : bool array, n_features_in_
         Which features had an observed entry in ``fit``.
-    objective_ : float
-        What was minimized, at the end.
     n_iter_ : int
-        Steps in all.
+        The number of steps.
     stop_reason_ : str
-        A sentence.
+        Why the fit stopped, as a sentence.
+    status_ : StopReason
+        The same as an enumeration.
     trace_ : structured array
         Columns ``step``, ``stage``, ``objective``, ``seconds``.
+    indicator_ : MissingIndicator or None
     n_features_in_ : int
     feature_names_in_ : array of str
         Only if X has string column names.
@@ -105,48 +120,34 @@ class Imputer(CallbackSupportMixin, OneToOneFeatureMixin, TransformerMixin, Base
     keep_empty_features: bool = False
     verbose: int = 0
 
+    _rules: ClassVar[dict[str, Rule]] = {}
+
     @abstractmethod
-    def _check_parameters(self) -> None:
-        """Raise if a parameter of the subclass is wrong, and say what to give instead."""
+    def _fit_data(self, data: FitData) -> tuple[F, Array, dict[str, Any]]:
+        """Return the fitted record, the rows that were used imputed, and further attributes."""
 
-    def _fit_rows(
-        self, X: Array, observed: BoolArray, callback: Callback
-    ) -> tuple[Array, RowModel, RunInfo, dict[str, Any]]:
-        """Fit a model to scaled rows: the rows imputed, the model, the run, and attributes."""
-        raise NotImplementedError
+    def _resolve_columns(self, table: Array, observed: BoolArray, names: Names) -> Columns:
+        """Return what is known about the columns before the fit."""
+        columns = Columns.measure(table, observed, scale=self.scale)
+        indicated = np.any(~observed, axis=0) if self.add_indicator else None
+        return replace(columns, indicated=indicated)
 
-    def _learn(self, X: Array, observed: BoolArray, callback: Callback) -> tuple[Outcome, RowModel]:
-        """Learn from scaled samples, n x v, each with an observed entry.
+    def _check_params(self) -> None:
+        """Raise ParameterError if a parameter cannot be used."""
+        check_params(self, _SHARED_RULES | self._rules)
 
-        What stands at missing entries does not matter; X is the method's own to write to. With
-        v = 0, if no feature varies, there is nothing to do but to give an empty model. Returns
-        what happened, and what completes new rows.
-        """
-        filled, model, run, details = self._fit_rows(X, observed, callback)
-        objective, steps = run.objective, run.n_iter
-        return _Fit(filled, objective, steps, run.stop_reason, run.trace, details), model
-
-    def _publish(self, outcome: Any) -> None:
-        """Set what else there is to tell of a fit; the attributes of all imputers are set."""
-        for name, value in outcome.details.items():
-            setattr(self, f"{name}_", value)
-
-    def _most_steps(self) -> int:
-        """As many steps as a fit may take, for progress."""
+    def _max_steps(self) -> int:
+        """Return as many steps as a fit may take, for progress bars."""
         return int(getattr(self, "max_iter", 1))
-
-    def _verbosity(self) -> int:
-        """How much to tell of steps: 1 a line per stage, 2 a line per step."""
-        return self.verbose
 
     @with_callbacks  # type: ignore[untyped-decorator]
     def fit(self, X: Any, y: object = None) -> Any:
-        """Learn from a table.
+        """Fit the imputer to a table.
 
         Parameters
         ----------
         X : array-like, n_samples x n_features
-            With missing entries or without.
+            With or without missing entries.
         y : ignored
 
         Returns
@@ -157,28 +158,22 @@ class Imputer(CallbackSupportMixin, OneToOneFeatureMixin, TransformerMixin, Base
         return self
 
     @with_callbacks  # type: ignore[untyped-decorator]
-    def fit_transform(self, X: Any, y: object = None, **params: Any) -> Any:
-        """Learn from a table and return it as completed in doing so.
+    def fit_transform(self, X: Any, y: object = None) -> Any:
+        """Fit the imputer to a table, and return the table as the fit imputed it.
 
         Parameters
         ----------
         X : array-like, n_samples x n_features
         y : ignored
-        **params
-            There are none; a name here is an error.
 
         Returns
         -------
         X : array, n_samples x n_features_out
         """
-        if params:
-            raise TypeError(
-                f"fit_transform of {type(self).__name__} takes no {', '.join(sorted(params))}."
-            )
         return self._output(*self._fit(X))
 
     def transform(self, X: Any) -> Any:
-        """Complete samples with what was learned, each on its own; nothing is learned anew.
+        """Impute rows with the fitted model, which does not change.
 
         Parameters
         ----------
@@ -189,11 +184,11 @@ class Imputer(CallbackSupportMixin, OneToOneFeatureMixin, TransformerMixin, Base
         X : array, n_samples x n_features_out
         """
         check_is_fitted(self)
-        table, observed = self._checked(X, reset=False)
-        return self._output(table, observed, self._complete(table, observed))
+        table, observed = check_table(self, X, reset=False)
+        return self._output(table, observed, self._fitted.complete(table, observed))
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
-        """Names of the columns of the output.
+        """Return the names of the columns of the output.
 
         Parameters
         ----------
@@ -204,14 +199,50 @@ class Imputer(CallbackSupportMixin, OneToOneFeatureMixin, TransformerMixin, Base
         names : array of str
         """
         check_is_fitted(self)
-        names = _check_feature_names_in(self, input_features)
+        names = super().get_feature_names_out(input_features)
         kept = names if self.keep_empty_features else names[self.has_values_]
-        if self._indicator is None:
+        if self.indicator_ is None:
             return kept
-        return np.concatenate([kept, self._indicator.get_feature_names_out(names)])
+        return np.concatenate([kept, self.indicator_.get_feature_names_out(names)])
+
+    @property
+    def _fitted(self) -> F:
+        """Everything that the fit learned; an AttributeError before the fit."""
+        if "_record" not in vars(self):
+            raise AttributeError(f"This {type(self).__name__} is not fitted yet. Call fit first.")
+        record: F = vars(self)["_record"]
+        return record
+
+    @property
+    def has_values_(self) -> BoolArray:
+        return self._fitted.columns.has_values
+
+    @property
+    def n_iter_(self) -> int:
+        return self._fitted.run.n_iter
+
+    @property
+    def stop_reason_(self) -> str:
+        return self._fitted.run.stop_reason
+
+    @property
+    def status_(self) -> StopReason:
+        return self._fitted.run.reason
+
+    @property
+    def trace_(self) -> NDArray[np.void]:
+        return self._fitted.run.trace
+
+    @property
+    def indicator_(self) -> MissingIndicator | None:
+        indicated = self._fitted.columns.indicated
+        if indicated is None:
+            return None
+        one_row = np.where(indicated, np.nan, 0.0)[None]
+        return MissingIndicator(error_on_new=False).fit(one_row)
 
     def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "_rows")
+        return "_record" in vars(self)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -220,116 +251,50 @@ class Imputer(CallbackSupportMixin, OneToOneFeatureMixin, TransformerMixin, Base
         return tags
 
     def _fit(self, X: Any) -> tuple[Array, BoolArray, Array]:
-        """Learn, and return the table, what was observed in it, and its kept features filled."""
-        self._check_all()
-        fitted, before = copy(self), set(vars(self))
-        table, observed = fitted._checked(X, reset=True)
-        nonempty = observed.any(axis=0)
-        if not nonempty.any():
-            raise ValueError(
-                "X has no observed entry: there is nothing to learn from. "
-                f"Check that missing_values={self.missing_values!r} is what you mean."
+        """Fit, and return the table, its observed entries, and its kept features imputed."""
+        self._check_params()
+        began, before = perf_counter(), set(vars(self))
+        witness = copy(self)  # a fit that fails must leave this estimator as it was
+        table, observed = check_table(witness, X, reset=True)
+        check_observed(observed, self.missing_values)
+        names = getattr(witness, "feature_names_in_", None)
+        columns = self._resolve_columns(table, observed, names)
+        scaled = columns.scale(table, observed)
+        used = ~scaled.empty if columns.scaling.varying.any() else np.ones(len(table), bool)
+        with reporting(self, X, self._max_steps(), self._step_verbosity()) as callback:
+            fitted, filled, details = self._fit_data(
+                FitData(table, observed, names, columns, scaled, used, callback, began)
             )
-        kept, seen = table[:, nonempty], observed[:, nonempty]
-        scaling = fitted._measure(kept, seen)
-        scaled = scaling.forward(np.where(seen, kept, 0).astype(np.float64))
-        known = seen[:, scaling.varying] & scaling.inliers(kept)
-        blank = known.sum(axis=1) == 0
-        used = ~blank if scaling.varying.any() else np.ones(len(scaled), bool)
-        fitted._scaling, fitted.has_values_ = scaling, nonempty
-        fitted._prepare(table, observed, used)
-        outcome, rows = fitted._told(scaled[used], known[used], X)
-        scaled[used] = outcome.X
-        fitted._rows = rows
-        fitted._indicator = self._fit_indicator(observed)
-        fitted.objective_ = outcome.objective
-        fitted.n_iter_ = outcome.n_iter
-        fitted.stop_reason_ = outcome.stop_reason
-        fitted.trace_ = outcome.trace
-        fitted._publish(outcome)
-        filled = fitted._finish(scaled, known, blank, table, observed)
-        # All at once: a fit that fails on the way leaves no trace.
-        gone = before - set(vars(fitted))
-        self.__dict__ = {k: v for k, v in vars(self).items() if k not in gone} | vars(fitted)
-        return table, observed, np.where(seen, kept, filled.astype(kept.dtype))
+        rows = scaled.X.copy()
+        rows[used] = filled
+        values = fitted.finish(rows, scaled, table, observed)
+        # All attributes in one assignment, so that an interrupted fit changes nothing.
+        gone = before - set(vars(witness))
+        kept = {name: value for name, value in vars(self).items() if name not in gone}
+        attributes = {f"{name}_": value for name, value in details.items()}
+        self.__dict__ = kept | vars(witness) | attributes | {"_record": fitted}
+        return table, observed, values
 
-    def _prepare(self, table: Array, observed: BoolArray, used: BoolArray) -> None:
-        """See what else the table, n x n_features_in_, tells; `used` are the rows to learn from."""
-
-    def _finish(
-        self,
-        scaled: Array,
-        known: BoolArray,
-        blank: BoolArray,
-        table: Array,
-        observed: BoolArray,
-    ) -> Array:
-        """Scaled samples with their fills, n x v, in the units of the data, n x kept features.
-
-        `known` is what the fills rest on; `blank` samples rest on nothing.
-        """
-        filled = self._scaling.backward(scaled)
-        fill_blank(filled, blank, self._scaling)
-        return filled
-
-    def _check_all(self) -> None:
-        """Raise if any parameter is wrong."""
-        for name in ("add_indicator", "keep_empty_features"):
-            check_flag(name, getattr(self, name))
-        check_scale(self.scale)
-        check_count("verbose", self.verbose, least=0)
-        check_missing_values(self.missing_values)
-        self._check_parameters()
-
-    def _told(self, X: Array, observed: BoolArray, source: Any) -> tuple[Outcome, RowModel]:
-        """Learn, while whoever listens is told of each step."""
-        bridge = SklearnBridge(self, source, self._most_steps())
-        report = reporter(type(self).__name__, self._verbosity())
-
-        def callback(line: Step) -> bool:
-            if report is not None:
-                report(line)
-            return bridge(line)
-
-        learned = self._learn(X, observed, callback)
-        bridge.close()
-        return learned
-
-    def _measure(self, X: Array, observed: BoolArray) -> Scaling:
-        """How the kept features, n x k, are scaled."""
-        return Scaling.measure(X, observed, scale=self.scale)
-
-    def _complete(self, table: Array, observed: BoolArray) -> Array:
-        """Fill new samples, n x n_features_in_ -> n x kept features."""
-        X, seen = table[:, self.has_values_], observed[:, self.has_values_]
-        scaled, known, blank = fill_scaled(self._rows, X, seen, self._scaling)
-        filled = self._finish(scaled, known, blank, table, observed)
-        check_finite(filled, seen)
-        return np.where(seen, X, filled.astype(X.dtype))
-
-    def _checked(self, X: Any, *, reset: bool) -> tuple[Array, BoolArray]:
-        """The table as floats, and which of its entries are known."""
-        table = validate_data(
-            self,
-            X,
-            reset=reset,
-            dtype=(np.float64, np.float32),
-            ensure_all_finite="allow-nan",
-        )
-        return table, ~is_missing(table, self.missing_values)
-
-    def _fit_indicator(self, observed: BoolArray) -> MissingIndicator | None:
-        if not self.add_indicator:
-            return None
-        return MissingIndicator(error_on_new=False).fit(np.where(observed, 0, np.nan))
+    def _step_verbosity(self) -> int:
+        """Return how much to print about steps: 1 a line per stage, 2 a line per step."""
+        return self.verbose
 
     def _output(self, table: Array, observed: BoolArray, filled: Array) -> Array:
-        """Put kept features, n x k, in the shape that the user asked for."""
+        """Return kept features, n x k, in the columns that the user asked for."""
         if self.keep_empty_features:
             full = np.where(observed, table, 0).astype(table.dtype)
             full[:, self.has_values_] = filled
             filled = full
-        if self._indicator is None:
+        indicated = self._fitted.columns.indicated
+        if indicated is None:
             return filled
-        flags = self._indicator.transform(np.where(observed, 0, np.nan))
-        return np.hstack([filled, flags.astype(filled.dtype)])
+        return np.hstack([filled, (~observed)[:, indicated].astype(filled.dtype)])
+
+
+_SHARED_RULES: dict[str, Rule] = {
+    "scale": scale_method,
+    "missing_values": missing_value,
+    "add_indicator": flag,
+    "keep_empty_features": flag,
+    "verbose": count(0),
+}

@@ -1,106 +1,85 @@
-"""Progress for whoever wants it: lines on standard error, and scikit-learn's callbacks."""
+"""Progress of a fit: lines on standard error, subscribers to events, scikit-learn's callbacks."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from hirank.optim.trace import ProgressEvent, Step
+from hirank.optim.trace import Callback, ProgressEvent, Step, Subscriber
 
 __all__ = [
     "CallbackSupportMixin",
-    "SklearnBridge",
-    "listening",
-    "reporter",
-    "teller",
+    "event_subscriber",
+    "reporting",
+    "subscribed",
     "with_callbacks",
 ]
-
-if TYPE_CHECKING:
-    from hirank.optim.trace import Callback
 
 try:  # scikit-learn 1.9 and later
     from sklearn.callback import CallbackSupportMixin, with_callbacks
 except ImportError:
 
     class CallbackSupportMixin:  # type: ignore[no-redef]
-        """Stands in where scikit-learn has no callbacks."""
+        """Takes the place of scikit-learn's class where there is none."""
 
     def with_callbacks(method: Any) -> Any:
         """Return the method as it is."""
         return method
 
 
-def reporter(name: str, verbose: int) -> Callback | None:
-    """Write a line to standard error at the start of each stage, or at each step if verbose > 1."""
-    if not verbose:
-        return None
-    last = -1
+_SUBSCRIBER: ContextVar[Subscriber | None] = ContextVar("subscriber", default=None)
 
-    def report(line: Step) -> None:
-        nonlocal last
-        if line.stage > last or verbose > 1:
-            last = line.stage
-            sys.stderr.write(
-                f"[{name}] stage {line.stage + 1}, step {line.step}: "
-                f"objective {line.objective:.6g}, {line.seconds:.1f} s\n"
-            )
+
+@contextmanager
+def subscribed(subscriber: Subscriber) -> Iterator[None]:
+    """Pass the progress events of all fits in this block to a function, for progress bars."""
+    token = _SUBSCRIBER.set(subscriber)
+    try:
+        yield
+    finally:
+        _SUBSCRIBER.reset(token)
+
+
+def event_subscriber(name: str, verbose: int) -> Subscriber | None:
+    """Return what a fit passes its events to: standard error if verbose, and the subscriber."""
+    subscriber = _SUBSCRIBER.get()
+    if not verbose:
+        return subscriber
+
+    def report(event: ProgressEvent) -> None:
+        sys.stderr.write(f"[{name}] {event} ({event.seconds:.1f} s)\n")
+        if subscriber is not None:
+            subscriber(event)
 
     return report
 
 
-_LISTENER: ContextVar[Callable[[ProgressEvent], None] | None] = ContextVar("listener", default=None)
-
-
 @contextmanager
-def listening(listener: Callable[[ProgressEvent], None]) -> Iterator[None]:
-    """Let someone else hear what the fits in this block tell: for progress bars."""
-    token = _LISTENER.set(listener)
-    try:
-        yield
-    finally:
-        _LISTENER.reset(token)
+def reporting(estimator: Any, X: Any, max_steps: int, verbose: int) -> Iterator[Callback]:
+    """Provide a callback that prints steps and passes them to scikit-learn's callbacks."""
+    root = None
+    if hasattr(estimator, "_skl_callbacks"):
+        root = estimator._init_callback_context(max_subtasks=max_steps)
+        root.call_on_fit_task_begin(estimator=estimator, X=X)
+    last_stage = -1
 
-
-def teller(name: str, verbose: int) -> Callable[[ProgressEvent], None] | None:
-    """Write sentences to standard error, if verbose; whoever is listening hears them too."""
-    listener = _LISTENER.get()
-    if not verbose:
-        return listener
-
-    def tell(event: ProgressEvent) -> None:
-        sys.stderr.write(f"[{name}] {event} ({event.seconds:.1f} s)\n")
-        if listener is not None:
-            listener(event)
-
-    return tell
-
-
-class SklearnBridge:
-    """Tells the callbacks set on an estimator of each step, as subtasks of its fit."""
-
-    def __init__(self, estimator: Any, X: Any, most_steps: int) -> None:
-        self.estimator, self.X = estimator, X
-        self.root = (
-            estimator._init_callback_context(max_subtasks=most_steps)
-            if hasattr(estimator, "_skl_callbacks")
-            else None
-        )
-        if self.root is not None:
-            self.root.call_on_fit_task_begin(estimator=estimator, X=X)
-
-    def __call__(self, line: Step) -> bool:
-        """Report one step; true if a callback asks to stop."""
-        if self.root is None:
+    def callback(step: Step) -> bool:
+        nonlocal last_stage
+        if verbose and (step.stage > last_stage or verbose > 1):
+            last_stage = step.stage
+            sys.stderr.write(
+                f"[{type(estimator).__name__}] stage {step.stage + 1}, step {step.step}: "
+                f"objective {step.objective:.6g}, {step.seconds:.1f} s\n"
+            )
+        if root is None:
             return False
-        task = self.root.subcontext(task_name="step")
-        task.call_on_fit_task_begin(estimator=self.estimator, X=self.X)
-        return bool(task.call_on_fit_task_end(estimator=self.estimator, X=self.X))
+        task = root.subcontext(task_name="step")
+        task.call_on_fit_task_begin(estimator=estimator, X=X)
+        return bool(task.call_on_fit_task_end(estimator=estimator, X=X))
 
-    def close(self) -> None:
-        """Report the end of the fit."""
-        if self.root is not None:
-            self.root.call_on_fit_task_end(estimator=self.estimator, X=self.X)
+    yield callback
+    if root is not None:
+        root.call_on_fit_task_end(estimator=estimator, X=X)

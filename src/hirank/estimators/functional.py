@@ -1,4 +1,4 @@
-"""One call for people who just have a table."""
+"""One call that imputes an array or a data frame."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from typing import Any, TypeVar
 import narwhals.stable.v1 as nw
 import numpy as np
 
-from hirank.estimators.kfmc import KFMC
-from hirank.warn import warn_user
+from hirank.estimators.imputer import Imputer
+from hirank.exceptions import EmptyColumnsWarning, InputError, NonNumericColumnsWarning, warn
 
 Table = TypeVar("Table")
 
 
 def complete(table: Table, **parameters: Any) -> Table:
-    """Fill the holes of a table and return a table of the same kind.
+    """Impute the missing values of a table, and return a table of the same type.
 
     Parameters
     ----------
@@ -22,14 +22,14 @@ def complete(table: Table, **parameters: Any) -> Table:
         A NumPy array, or a pandas, polars or other data frame that narwhals knows. It is not
         changed.
     **parameters
-        For :class:`hirank.KFMC`, for instance ``random_state=0``.
+        Of :class:`hirank.Imputer`, for instance ``random_state=0``.
 
     Returns
     -------
     table : of the same type
-        Column order, names and index stay. Of a data frame, only numeric columns with holes are
-        replaced; all others come back as they were. Columns without any value stay empty, with
-        a warning.
+        Column order, names and index stay. Of a data frame, only numeric columns with missing
+        values are replaced; all others stay as they were. Columns without any value stay empty,
+        with a warning.
 
     Examples
     --------
@@ -46,19 +46,19 @@ def complete(table: Table, **parameters: Any) -> Table:
     if isinstance(frame, nw.DataFrame):
         return _complete_frame(frame, parameters)
     if isinstance(frame, nw.LazyFrame):
-        raise TypeError("This data frame is lazy: collect() it first.")
+        raise TypeError("The data frame is lazy. Call collect() first.")
     return _complete_array(np.asarray(table, dtype=float), parameters)
 
 
 def _complete_array(X: Any, parameters: dict[str, Any], names: list[str] | None = None) -> Any:
     if X.ndim != 2:
-        raise ValueError(f"A table has two dimensions, samples x features; got {X.ndim}.")
-    model = KFMC(**{**parameters, "keep_empty_features": True})
+        raise InputError(f"A table must have two dimensions, rows x columns; got {X.ndim}.")
+    model = Imputer(**{**parameters, "keep_empty_features": True})
     filled = model.fit_transform(X)
     empty = np.flatnonzero(~model.has_values_)
     if len(empty):
         labels = empty.tolist() if names is None else [names[j] for j in empty]
-        warn_user(f"Columns {labels} have no value at all and stay empty: nothing to go by.")
+        warn(EmptyColumnsWarning(tuple(labels)))
         filled[:, empty] = np.nan
     return filled
 
@@ -67,10 +67,12 @@ def _complete_frame(frame: nw.DataFrame[Any], parameters: dict[str, Any]) -> Any
     numeric = [name for name in frame.columns if frame.get_column(name).dtype.is_numeric()]
     others = [name for name in frame.columns if name not in numeric]
     if not numeric:
-        raise TypeError(f"No column is numeric: {others}. Convert those that hold numbers first.")
+        raise InputError(
+            f"No column is numeric: {others}. Convert those that contain numbers first."
+        )
     left = [name for name in others if frame.get_column(name).null_count()]
     if left:
-        warn_user(f"Columns {left} are not numeric: their holes were left as they are.")
+        warn(NonNumericColumnsWarning(tuple(left)))
     X = np.column_stack([floats(frame.get_column(name)) for name in numeric])
     filled = _complete_array(X, parameters, numeric)
     fills = np.isnan(X) & ~np.isnan(filled)
@@ -85,5 +87,5 @@ def _complete_frame(frame: nw.DataFrame[Any], parameters: dict[str, Any]) -> Any
 
 
 def floats(column: nw.Series[Any]) -> Any:
-    """A numeric column as an array of floats, with NaN for nulls."""
+    """Return a numeric column as an array of floats, with NaN for nulls."""
     return column.cast(nw.Float64).fill_null(float("nan")).to_numpy()

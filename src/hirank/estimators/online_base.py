@@ -1,61 +1,274 @@
-"""What can be asked of a streaming estimator: its attributes and its state; nothing is learned."""
+"""What both streaming estimators share: checks, attributes, state and output; no mathematics."""
 
 from __future__ import annotations
 
+import sys
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from typing import Any, Self
+from copy import copy
+from dataclasses import KW_ONLY, dataclass, replace
+from typing import Any, ClassVar, Generic, Protocol, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.exceptions import NotFittedError
+from sklearn.utils import check_random_state
+from sklearn.utils._set_output import _wrap_data_with_container
 
-from hirank._typing import Array
-from hirank.estimators.online_validation import plan_of
+from hirank._checks import Rule, choice, count, flag, number, optional
+from hirank._typing import Array, BoolArray, PathLike
+from hirank.estimators.callbacks import CallbackSupportMixin, with_callbacks
+from hirank.estimators.saving import save
+from hirank.estimators.validation import (
+    KERNEL_RULES,
+    check_n_components,
+    check_observed,
+    check_params,
+    check_table,
+    make_kernel,
+    missing_value,
+)
+from hirank.exceptions import EmptyRowsWarning, SkippedRowsWarning, WarmupWarning, warn
 from hirank.kernels import Kernel
-from hirank.online.algorithm2 import SampleStream
-from hirank.online.window import WindowStream
-from hirank.persistence.records import from_state, to_state
+from hirank.models.fit_dictionary import default_n_components
+from hirank.online.prequential import PrequentialScores
+from hirank.online.window import Update
+from hirank.optim.trace import Callback
+from hirank.persistence.record import decode, decode_params, encode, encode_params
 
-FORMAT = 1
-"""Version of the layout of get_state."""
+FORMAT = 2
+"""Version of the layout of ``get_state``."""
+COLUMN_ATTRIBUTES = ("n_features_in_", "feature_names_in_")
+"""What scikit-learn stores about the columns of a table."""
 
-Stream = WindowStream | SampleStream
+
+class StreamModel(Protocol):
+    """A model that imputes rows, n x m, in the units of the data."""
+
+    @property
+    def kernel(self) -> Kernel | None: ...
+    def points(self) -> Array: ...
+    def has_observed(self, rows: Array) -> BoolArray: ...
+    def complete(self, rows: Array) -> Array: ...
 
 
-class StreamView(BaseEstimator):
-    """For an estimator whose all is one record, ``_stream``.
+class Stream(Protocol):
+    """The state of a stream: a frozen record."""
 
-    Attributes are read from the record, so that they can't disagree with it, also when a call was
-    interrupted.
+    @property
+    def width(self) -> int: ...
+    @property
+    def seed(self) -> int: ...
+    @property
+    def pending(self) -> Array: ...
+    @property
+    def model(self) -> Any: ...  # a StreamModel or None
+    @property
+    def scores(self) -> PrequentialScores: ...
+    @property
+    def samples(self) -> int: ...
+    @property
+    def batches(self) -> int: ...
+    @property
+    def update(self) -> Update: ...
+
+    @classmethod
+    def empty(cls, width: int, seed: int) -> Self: ...
+    def means(self) -> Array: ...
+    def needs(self, config: Any) -> int: ...
+    def append(
+        self, rows: Array, config: Any, *, impute: bool = False
+    ) -> tuple[Self, Array | None]: ...
+    def learn(self, config: Any) -> Self: ...
+
+
+S = TypeVar("S", bound=Stream)
+
+
+@dataclass(eq=False, repr=False)
+class BaseOnline(
+    CallbackSupportMixin, OneToOneFeatureMixin, TransformerMixin, BaseEstimator, ABC, Generic[S]
+):
+    """An estimator whose whole state is one frozen record, ``_stream``.
+
+    Attributes are read from the record, so that they cannot disagree with it, also after a call was
+    interrupted. A subclass makes the configuration of its stream (``_config``) and fits a table
+    that is given as a whole (``_fit_stream``).
     """
 
-    _stream: Stream  # absent before the first row
+    n_components: int | str = "auto"
+    _: KW_ONLY
+    n_warmup: int = 200
+    n_passes: int = 1
+    kernel: str | Kernel = "rbf"
+    bandwidth: str | float = "path"
+    degree: int = 2
+    offset: float = 1.0
+    alpha: float = 0.0
+    beta: float | None = None
+    scale: bool = True
+    missing_values: float = np.nan
+    add_indicator: bool = False
+    random_state: int | np.random.RandomState | None = None
+    verbose: int = 0
+
+    _stream_type: ClassVar[Any]
+    _rules: ClassVar[dict[str, Rule]] = {}
+
+    @abstractmethod
+    def _config(self) -> Any:
+        """Return the configuration of the stream."""
+
+    @abstractmethod
+    def _fit_stream(
+        self, stream: S, rows: Array, config: Any, callback: Callback
+    ) -> tuple[S, Array | None]:
+        """Return the stream after all passes over rows, n x m, and the rows if they are imputed."""
+
+    @with_callbacks  # type: ignore[untyped-decorator]
+    def fit(self, X: Any, y: object = None) -> Self:
+        """Forget everything, and learn from a table in one or more passes over its rows.
+
+        Parameters
+        ----------
+        X : array-like, n_samples x n_features
+        y : ignored
+
+        Returns
+        -------
+        self
+        """
+        self._fit(X)
+        return self
+
+    @with_callbacks  # type: ignore[untyped-decorator]
+    def fit_transform(self, X: Any, y: object = None) -> Any:
+        """Forget everything, learn from a table, and return it imputed.
+
+        Parameters
+        ----------
+        X : array-like, n_samples x n_features
+        y : ignored
+
+        Returns
+        -------
+        X : array, n_samples x n_features_out
+        """
+        table, rows, filled = self._fit(X)
+        return self._output(table, rows, self._complete(rows) if filled is None else filled)
+
+    def partial_fit(self, X: Any, y: object = None) -> Self:
+        """Learn from the next rows of a stream.
+
+        Parameters
+        ----------
+        X : array-like, n_samples x n_features
+        y : ignored
+
+        Returns
+        -------
+        self
+        """
+        _, rows, columns = self._next_rows(X)
+        self._advance(rows, columns, impute=False)
+        return self
+
+    def partial_fit_transform(self, X: Any, y: object = None) -> Any:
+        """Impute the next rows of a stream, each before anything is learned from it.
+
+        Rows that arrive before the first fit are imputed by the model if it is fitted in the same
+        call, otherwise with the means so far, with a warning.
+
+        Parameters
+        ----------
+        X : array-like, n_samples x n_features
+        y : ignored
+
+        Returns
+        -------
+        X : array, n_samples x n_features_out
+        """
+        table, rows, columns = self._next_rows(X)
+        out = self._output(table, rows, self._advance(rows, columns, impute=True))
+        return _wrap_data_with_container("transform", out, X, self)
+
+    def transform(self, X: Any) -> Any:
+        """Impute rows with the model as it stands, each on its own. Nothing is learned.
+
+        Parameters
+        ----------
+        X : array-like, n_samples x n_features
+
+        Returns
+        -------
+        X : array, n_samples x n_features_out
+        """
+        self._check_fitted()
+        table, rows, _ = self._check_rows(X, reset=False)
+        return self._output(table, rows, self._complete(rows))
+
+    def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
+        """Return the names of the columns of the output.
+
+        Parameters
+        ----------
+        input_features : array-like of str, optional
+
+        Returns
+        -------
+        names : array of str
+        """
+        names: NDArray[np.object_] = super().get_feature_names_out(input_features)
+        if not self.add_indicator:
+            return names
+        indicators = np.array([f"missingindicator_{name}" for name in names], dtype=object)
+        return np.concatenate([names, indicators])
+
+    def save(self, path: PathLike) -> None:
+        """Write the model to a file, from which :func:`hirank.load` restores it.
+
+        The restored model continues with the same results to the bit. The file appears complete or
+        not at all, contains arrays, numbers and strings, and is read without running any code. It
+        contains the rows that are kept, so whoever has the file can read them.
+
+        Parameters
+        ----------
+        path : str or path
+            By convention with the extension ``.hirank``. An existing file is replaced.
+
+        Notes
+        -----
+        At least one row must have been seen; the first fit may still be to come. A RandomState
+        object given as `random_state` is saved as the seed that was drawn from it. A kernel that is
+        not one of hirank's own cannot be saved.
+        """
+        save(self, path)
 
     def get_state(self) -> dict[str, Any]:
-        """Everything that the stream is, as nested dicts and lists of arrays, numbers and words.
+        """Return the whole state of the stream as nested dicts and lists of arrays and numbers.
 
-        ``from_state`` goes on from it with the same results to the bit.
+        ``from_state`` continues from it with the same results to the bit.
 
         Returns
         -------
         state : dict
         """
         params = self.get_params(deep=False)
-        stream: Stream | None = getattr(self, "_stream", None)
+        stream: S | None = getattr(self, "_stream", None)
         if isinstance(params["random_state"], np.random.RandomState):
             params["random_state"] = None if stream is None else stream.seed
         names = getattr(self, "feature_names_in_", None)
         return {
             "format": FORMAT,
-            "params": {name: to_state(value) for name, value in params.items()},
+            "params": {name: encode_params(value) for name, value in params.items()},
             "feature_names": None if names is None else [str(name) for name in names],
-            "stream": None if stream is None else to_state(stream),
+            "stream": None if stream is None else encode(stream),
         }
 
     @classmethod
     def from_state(cls, state: Mapping[str, Any]) -> Self:
-        """A model that goes on where ``get_state`` was called.
+        """Return a model that continues where ``get_state`` was called.
 
         Parameters
         ----------
@@ -63,57 +276,60 @@ class StreamView(BaseEstimator):
 
         Returns
         -------
-        model : OnlineKFMC
+        model : of this class
         """
         if state.get("format") != FORMAT:
             raise ValueError(
-                f"The state has format {state.get('format')!r}; this version of hirank knows "
+                f"The state has format {state.get('format')!r}; this version of hirank reads "
                 f"format {FORMAT}."
             )
         missing = {"params", "feature_names", "stream"} - set(state)
-        if missing:
-            raise ValueError(f"The state is damaged: it has no {sorted(missing)}.")
-        unknown = set(state["params"]) - set(cls._get_param_names())
-        if unknown:
-            raise ValueError(
-                f"The state has parameters {sorted(unknown)} that this version of hirank does not "
-                "know."
-            )
-        model = cls(**{name: from_state(value) for name, value in state["params"].items()})
+        if missing or set(state["params"]) != set(cls._get_param_names()):
+            raise ValueError("The state is damaged, or from another version of hirank.")
+        params = {name: decode_params(value, name) for name, value in state["params"].items()}
+        model = cls(**params)
         if state["stream"] is not None:
-            stream = from_state(state["stream"])
+            stream = decode(cls._stream_type, state["stream"], "stream")
             model.n_features_in_ = stream.width
             if state["feature_names"] is not None:
                 model.feature_names_in_ = np.array(state["feature_names"], dtype=object)
-            model._stream = stream
+            model.__dict__["_state"] = stream
         return model
 
     @property
+    def _stream(self) -> S:
+        """The state of the stream; an AttributeError before the first row."""
+        if "_state" not in vars(self):
+            raise AttributeError(f"This {type(self).__name__} has not seen any rows yet.")
+        stream: S = vars(self)["_state"]
+        return stream
+
+    @property
     def recent_error_(self) -> float:
-        return self._begun.scores.recent
+        return self._stream.scores.recent
 
     @property
     def error_history_(self) -> NDArray[np.void]:
-        return self._begun.scores.history.copy()
+        return self._stream.scores.history.copy()
 
     @property
     def n_samples_seen_(self) -> int:
-        return self._begun.samples
+        return self._stream.samples
 
     @property
     def n_iter_(self) -> int:
-        return self._begun.batches
+        return self._stream.batches
 
     @property
-    def last_action_(self) -> str:
-        return self._begun.action
+    def last_update_(self) -> Update:
+        return self._stream.update
 
     @property
     def dictionary_(self) -> Array:
-        model = self._begun.model
+        model: StreamModel | None = self._stream.model
         if model is None:
-            raise AttributeError("There is no dictionary yet.")
-        return model.dictionary()
+            raise AttributeError("There is no dictionary before the first fit.")
+        return model.points()
 
     @property
     def n_components_(self) -> int:
@@ -121,30 +337,187 @@ class StreamView(BaseEstimator):
 
     @property
     def kernel_(self) -> Kernel:
-        model = self._begun.model
-        return plan_of(self).kernel if model is None or model.kernel is None else model.kernel
+        model: StreamModel | None = self._stream.model
+        return make_kernel(self) if model is None or model.kernel is None else model.kernel
 
     def __sklearn_is_fitted__(self) -> bool:
-        return getattr(self, "_stream", None) is not None and self._stream.model is not None
+        return "_state" in vars(self) and self._stream.model is not None
 
-    @property
-    def _begun(self) -> Stream:
-        """The stream; an AttributeError before the first row, as for all fitted attributes."""
-        if getattr(self, "_stream", None) is None:
-            raise AttributeError(f"This {type(self).__name__} has not seen any rows yet.")
-        return self._stream
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
 
-    def _check_started(self) -> None:
-        stream: Stream | None = getattr(self, "_stream", None)
+    def _check_params(self) -> None:
+        """Raise ParameterError if a parameter cannot be used."""
+        check_params(self, _SHARED_RULES | KERNEL_RULES | self._rules)
+        make_kernel(self)  # checks degree and offset
+
+    def _check_fitted(self) -> None:
+        stream: S | None = getattr(self, "_stream", None)
+        name = type(self).__name__
         if stream is None:
             raise NotFittedError(
-                f"This {type(self).__name__} instance is not fitted yet: call partial_fit with "
-                "the first rows of a stream, or fit with a table."
+                f"This {name} instance is not fitted yet. Call partial_fit with the first rows of "
+                "a stream, or fit with a table."
             )
         if stream.model is None:
-            missing = max(1, stream.needs(plan_of(self)))
+            missing = max(1, stream.needs(self._config()))
             raise NotFittedError(
-                f"This {type(self).__name__} instance is not fitted yet: it holds "
-                f"{len(stream.pending)} rows and takes {missing} more to start a model. Call "
-                "partial_fit with more rows, set a smaller n_start, or call fit."
+                f"This {name} instance is not fitted yet: it has {len(stream.pending)} rows, and "
+                f"needs {missing} more for its first fit. Call partial_fit with more rows, set a "
+                "smaller n_warmup, or call fit."
             )
+
+    def _points(self, n: int, *, at_most: bool) -> int:
+        """Return the number of points of the dictionary for n rows."""
+        if self.n_components == "auto":
+            return default_n_components(n)
+        if not at_most:
+            check_n_components(int(self.n_components), n)
+        return min(n, int(self.n_components))
+
+    def _next_rows(self, X: Any) -> tuple[Array, Array, dict[str, Any]]:
+        self._check_params()
+        return self._check_rows(X, reset=getattr(self, "_stream", None) is None)
+
+    def _check_rows(self, X: Any, *, reset: bool) -> tuple[Array, Array, dict[str, Any]]:
+        """Return rows as given, and in double precision with NaN where missing.
+
+        Also return what is known about their columns. A stream that is reset stores that together
+        with its rows, since a call that fails must change nothing.
+        """
+        witness = copy(self) if reset else self
+        table, observed = check_table(witness, X, reset=reset)
+        rows = table.astype(np.float64)
+        rows[~observed] = np.nan
+        return table, rows, witness._column_attributes()
+
+    def _column_attributes(self) -> dict[str, Any]:
+        return {k: v for k, v in vars(self).items() if k in COLUMN_ATTRIBUTES}
+
+    def _commit(self, stream: S, columns: dict[str, Any]) -> None:
+        """Store a stream that has advanced, in one assignment that cannot be interrupted."""
+        rest = {k: v for k, v in vars(self).items() if k not in COLUMN_ATTRIBUTES}
+        self.__dict__ = {**rest, **columns, "_state": stream}
+
+    def _new_stream(self, width: int) -> S:
+        seed = int(check_random_state(self.random_state).randint(2**31))
+        stream: S = self._stream_type.empty(width, seed)
+        return stream
+
+    def _advance(self, rows: Array, columns: dict[str, Any], *, impute: bool) -> Array:
+        """Advance the stream by rows, n x m, and return them imputed if asked for."""
+        stream: S | None = getattr(self, "_stream", None)
+        stream = self._new_stream(rows.shape[1]) if stream is None else stream
+        config = self._config()
+        filled = rows.copy()
+        early, unusable = np.zeros((2, len(rows)), bool)
+        empty = np.isnan(rows).all(axis=1)
+        todo, seen = np.flatnonzero(~empty), stream.samples
+        while len(todo):
+            now, todo = np.split(todo, [max(1, stream.needs(config))])
+            early[now] = stream.model is None
+            if impute and stream.model is not None:
+                unusable[now] = ~stream.model.has_observed(rows[now])
+            # Empty rows in between count as well, whichever call they came in.
+            stream = _with_samples(stream, seen + int(now[-1]) + 1 - len(now))
+            before = stream.batches
+            stream, done = stream.append(rows[now], config, impute=impute)
+            if done is not None:
+                filled[now] = done
+            if stream.batches > before:
+                self._print_update(stream)
+        stream = _with_samples(stream, seen + len(rows))
+        if empty.any() and not impute:
+            warn(SkippedRowsWarning(int(empty.sum()), "they have no observed values."))
+        if impute:
+            filled = self._finish(filled, rows, stream, early, empty | unusable)
+        self._commit(stream, columns)
+        return filled
+
+    def _finish(
+        self, filled: Array, rows: Array, stream: S, early: BoolArray, empty: BoolArray
+    ) -> Array:
+        """Impute rows that came before the first fit, and those without usable values."""
+        if empty.any():
+            warn(EmptyRowsWarning(tuple(np.flatnonzero(empty).tolist())))
+        if early.any() and stream.model is not None:
+            filled[early] = stream.model.complete(rows[early])
+        elif early.any():
+            warn(WarmupWarning(int(early.sum())))
+        return self._with_means(filled, stream)
+
+    def _fit(self, X: Any) -> tuple[Array, Array, Array | None]:
+        """Return the table, its rows with NaN where missing, and the rows if they are imputed."""
+        self._check_params()
+        table, rows, columns = self._check_rows(X, reset=True)
+        known = ~np.isnan(rows).all(axis=1)
+        check_observed(~np.isnan(rows), self.missing_values)
+        if not known.all():
+            warn(SkippedRowsWarning(int((~known).sum()), "they have no observed values."))
+        used = rows[known]
+        self._points(len(used), at_most=False)  # raises if there are more components than rows
+        config = self._config()
+        with self._reporting(X, len(used), config) as callback:
+            stream, done = self._fit_stream(self._new_stream(rows.shape[1]), used, config, callback)
+        stream = _with_samples(stream, self.n_passes * len(rows))
+        self._commit(stream, columns)
+        if done is None:
+            return table, rows, None
+        filled = np.full(rows.shape, np.nan)
+        filled[known] = done
+        return table, rows, self._with_means(filled, stream)
+
+    @abstractmethod
+    def _reporting(self, X: Any, n: int, config: Any) -> Any:
+        """Return the context in which a table with n rows is fitted: see `reporting`."""
+
+    def _print_update(self, stream: S) -> None:
+        routine = stream.update in (Update.REFINED, Update.NONE)
+        if self.verbose > 1 or (self.verbose and not routine):
+            cause = getattr(stream, "cause", None)
+            because = "" if cause is None else f" because {cause.value}"
+            sys.stderr.write(
+                f"[{type(self).__name__}] {stream.samples} rows, {stream.update.value}{because}; "
+                f"recent error {stream.scores.recent:.3g}\n"
+            )
+
+    def _complete(self, rows: Array) -> Array:
+        """Impute rows, n x m, with a warning if some have no usable values."""
+        model: StreamModel = self._stream.model
+        usable = model.has_observed(rows)
+        if not usable.all():
+            warn(EmptyRowsWarning(tuple(np.flatnonzero(~usable).tolist())))
+        return model.complete(rows)
+
+    def _with_means(self, filled: Array, stream: S) -> Array:
+        """Return rows with means where nothing better is known; 0 for features without a value."""
+        if not np.isnan(filled).any():
+            return filled
+        return np.where(np.isnan(filled), stream.means(), filled)
+
+    def _output(self, table: Array, rows: Array, filled: Array) -> Array:
+        """Return imputed rows in the precision and columns that the user expects."""
+        missing = np.isnan(rows)
+        out = np.where(missing, filled.astype(table.dtype), table)
+        return np.hstack([out, missing.astype(table.dtype)]) if self.add_indicator else out
+
+
+def _with_samples(stream: S, samples: int) -> S:
+    return replace(stream, samples=samples)  # type: ignore[type-var]
+
+
+_SHARED_RULES: dict[str, Rule] = {
+    "n_warmup": count(),
+    "n_passes": count(),
+    "batch_size": optional(count()),
+    "max_iter": optional(count()),
+    "tol": optional(number(least=0)),
+    "drift_detection": choice("refit", "monitor", "off"),
+    "scale": flag,
+    "missing_values": missing_value,
+    "add_indicator": flag,
+    "verbose": count(0),
+}

@@ -9,14 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hirank._typing import Array, BoolArray, IntArray
-from hirank.estimators.base import Imputer
-from hirank.estimators.kfmc import KFMC
-from hirank.models.calibration import Calibration, Covariates
-from hirank.models.stacking import disagreement
-from hirank.selection.results import Chosen
-
-MIN_HELD_OUT = 20
-"""Held-out entries below which the share that lies in intervals would be chance."""
+from hirank.estimators.base import BaseImputer
+from hirank.estimators.imputer import Imputer
+from hirank.estimators.uncertainty import covered_entries
 
 
 def missing_rates(observed: BoolArray, max_rows: int, max_columns: int) -> Array:
@@ -66,7 +61,7 @@ def split_stages(trace: NDArray[np.void], max_lines: int = 2000) -> list[NDArray
     >>> from hirank import KFMC
     >>> X = np.random.default_rng(0).normal(size=(30, 4))
     >>> X[::3, 1] = np.nan
-    >>> model = KFMC(4, kernel="rbf", bandwidth="path", mix=False, max_iter=5, random_state=0)
+    >>> model = KFMC(4, max_iter=5, random_state=0)
     >>> from hirank.estimators.plot_data import split_stages
     >>> stages = split_stages(model.fit(X).trace_)
     >>> all(len(set(stage["stage"].tolist())) == 1 for stage in stages)
@@ -112,7 +107,7 @@ class Coverage(NamedTuple):
         return float(self.inside.mean())
 
 
-def check_coverage(model: KFMC, coverage: float) -> Coverage | None:
+def check_coverage(model: Imputer, coverage: float) -> Coverage | None:
     """Check the intervals of a fitted model at held-out entries; None if there are too few.
 
     Widths are fitted to one half of the held-out entries and checked at the other half, both ways:
@@ -121,29 +116,17 @@ def check_coverage(model: KFMC, coverage: float) -> Coverage | None:
     Examples
     --------
     >>> import numpy as np
-    >>> from hirank import KFMC
+    >>> from hirank import Imputer
     >>> from hirank.estimators.plot_data import check_coverage
     >>> rng = np.random.default_rng(0)
     >>> X = rng.normal(size=(60, 1)) * [1, 2, 3] + rng.normal(size=(60, 3)) / 4
     >>> X[::4, 1] = np.nan
-    >>> found = check_coverage(KFMC(max_iter=20, random_state=0).fit(X), 0.9)
+    >>> found = check_coverage(Imputer(max_iter=20, random_state=0).fit(X), 0.9)
     >>> bool(found.share > 0.8)
     True
     """
-    chosen: Chosen | None = model._chosen
-    held_out = None if chosen is None else chosen.held_out
-    if chosen is None or held_out is None or len(held_out.truth) < MIN_HELD_OUT:
-        return None
-    residuals = held_out.fill - held_out.truth
-    apart = disagreement(held_out.fills.T, held_out.fills @ chosen.blend.shares())
-    known = Covariates(held_out.columns, held_out.spread, apart)
-    v = int(model._scaling.varying.sum())
-    half = np.random.default_rng(0).permutation(len(residuals)) % 2 == 0
-    inside = np.empty(len(residuals), bool)
-    for here in (half, ~half):
-        calibration = Calibration.learn(residuals[~here], known.take(~here), v)
-        inside[here] = np.abs(residuals[here]) <= calibration.half_width(known.take(here), coverage)
-    return Coverage(np.asarray(model.held_out_["feature"]), inside)
+    inside = covered_entries(model._fitted, coverage)
+    return None if inside is None else Coverage(model.held_out_["feature"], inside)
 
 
 def restore_columns(values: NDArray[Any], has_values: BoolArray) -> NDArray[Any]:
@@ -155,7 +138,9 @@ def restore_columns(values: NDArray[Any], has_values: BoolArray) -> NDArray[Any]
     return full
 
 
-def column_names(m: int, names: Iterable[object] | None, model: Imputer | None = None) -> list[str]:
+def column_names(
+    m: int, names: Iterable[object] | None, model: BaseImputer[Any] | None = None
+) -> list[str]:
     """Return the given names of m columns, else those that a model was fitted with, else numbers.
 
     Examples

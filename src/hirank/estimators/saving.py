@@ -6,7 +6,7 @@ import platform
 import warnings
 from collections.abc import Mapping
 from importlib.metadata import version
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import scipy
@@ -15,45 +15,39 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from hirank._typing import Array, PathLike
-from hirank.estimators.fitted_state import kfmc_of, state_of
-from hirank.estimators.online_validation import check_online
-from hirank.estimators.validation import check_count, check_flag
-from hirank.persistence.container import AGAIN, ModelFileError, read, write
-from hirank.persistence.encoding import said, to_json
+from hirank._typing import PathLike
+from hirank.estimators.fitted import FittedImputer, FittedKFMC
+from hirank.exceptions import ModelFileError
+from hirank.persistence.container import SAVE_AGAIN, read, write
+from hirank.persistence.encoding import printable, to_json
+from hirank.persistence.record import decode, decode_params, encode, encode_params
 
 if TYPE_CHECKING:
-    from hirank.estimators.kfmc import KFMC
-    from hirank.estimators.online import OnlineKFMC
+    from hirank.estimators import KFMC, Imputer, OnlineImputer, OnlineKFMC
+
+    Model: TypeAlias = Imputer | KFMC | OnlineImputer | OnlineKFMC
 
 OUTPUTS = (None, "default", "pandas", "polars")
-"""What ``set_output`` may have been told."""
+"""Containers that ``set_output`` accepts."""
 
 
-def save(model: Any, path: PathLike, notes: Mapping[str, Any] | None = None) -> None:
-    """Write a fitted KFMC or OnlineKFMC to a file: what their method ``save`` does.
+def save(model: Model, path: PathLike, notes: Mapping[str, Any] | None = None) -> None:
+    """Write a fitted estimator to a file: what its method ``save`` does.
 
-    `notes` are words and numbers for whoever uses the model, kept in the header.
+    `notes` are strings and numbers for programs that use the model, stored in the header.
     """
     kind = type(model).__name__
-    if _kinds().get(kind) is not type(model):
+    if _estimators().get(kind) is not type(model):
         raise TypeError(
-            f"{type(model).__module__}.{kind} can't be saved: only KFMC and OnlineKFMC themselves "
-            "can, not classes derived from them."
+            f"{type(model).__module__}.{kind} cannot be saved: only hirank's own estimators can, "
+            "not classes derived from them."
         )
-    if kind == "KFMC":
-        check_is_fitted(model)
-        _check_kfmc(model)
-        state, summary = state_of(model), {"summary": _shown(model.summary())}
-    else:
-        if getattr(model, "_stream", None) is None:
-            raise NotFittedError(
-                "This OnlineKFMC has not seen any rows yet: there is nothing to save. Call "
-                "partial_fit or fit first."
-            )
-        _check_online(model)
-        state, summary = model.get_state(), {}
+    _check(model)
+    state = _state(model)
     output = getattr(model, "_sklearn_output_config", {}).get("transform")
+    facts = _facts(model, state)
+    if hasattr(model, "summary"):
+        facts["summary"] = _plain(model.summary())
     header = {
         "hirank": version("hirank"),
         "kind": kind,
@@ -63,18 +57,18 @@ def save(model: Any, path: PathLike, notes: Mapping[str, Any] | None = None) -> 
             "scipy": scipy.__version__,
             "scikit-learn": sklearn.__version__,
         },
-        "model": _facts(model, state) | summary,
+        "model": facts,
         "notes": dict(notes or {}),
     }
     write(path, header, {"estimator": state, "output": output})
 
 
-def load(path: PathLike) -> KFMC | OnlineKFMC:
-    """The model that ``save`` wrote to a file.
+def load(path: PathLike) -> Model:
+    """Restore the model that ``save`` wrote to a file.
 
     It gives the same results to the bit as the one that was saved, on the same machine and with
-    the same versions of NumPy, SciPy and scikit-learn; with others, up to rounding. No code is run
-    that comes from the file.
+    the same versions of NumPy, SciPy and scikit-learn; with others, up to rounding. No code from
+    the file is run.
 
     Parameters
     ----------
@@ -82,19 +76,15 @@ def load(path: PathLike) -> KFMC | OnlineKFMC:
 
     Returns
     -------
-    model : KFMC or OnlineKFMC
+    model : Imputer, KFMC, OnlineImputer or OnlineKFMC
 
     Raises
     ------
-    ModelFileError
-        If the file is no model, is damaged or was cut off, or is from a later version. It is a
-        ValueError; ``hirank.persistence.container`` has it.
+    hirank.exceptions.ModelFileError
+        If the file is not a model, is damaged or was cut off, or is from a later version. It is a
+        ValueError.
     OSError
-        If the file is not there or can't be read.
-
-    See Also
-    --------
-    hirank.KFMC.save, hirank.OnlineKFMC.save
+        If the file does not exist or cannot be read.
 
     Examples
     --------
@@ -105,133 +95,160 @@ def load(path: PathLike) -> KFMC | OnlineKFMC:
     >>> t = np.linspace(-1, 1, 60)
     >>> X = np.column_stack([t, t**2, t**3])
     >>> X[::3, 1] = np.nan
-    >>> model = hirank.KFMC(max_iter=20, random_state=0).fit(X)
+    >>> model = hirank.Imputer(max_iter=20, random_state=0).fit(X)
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     model.save(Path(folder, "model.hirank"))
-    ...     again = hirank.load(Path(folder, "model.hirank"))
-    >>> again.stop_reason_ == model.stop_reason_
+    ...     restored = hirank.load(Path(folder, "model.hirank"))
+    >>> restored.stop_reason_ == model.stop_reason_
     True
     """
     header, state = read(path)
     kind = header.get("kind")
-    if not isinstance(kind, str) or kind not in _kinds():
+    if not isinstance(kind, str) or kind not in _estimators():
         raise ModelFileError(
-            f"{path} holds a {said(repr(kind), 60)}, which this version of hirank does not know. "
-            "Update hirank: pip install -U hirank."
+            path,
+            f"contains a {printable(repr(kind), 60)}, which this version of hirank does not know. "
+            "Update hirank: pip install -U hirank.",
         )
     try:
-        if not isinstance(state, dict) or set(state) != {"estimator", "output"}:
-            raise ValueError("it has not the parts of a model")
-        return _made(kind, header, state)
-    # Whatever is wrong, in whatever way it shows: the file is not what it should be.
+        return _restore(_estimators()[kind], header, state)
+    # Whatever is wrong, and however it shows: the file is not what it should be.
     except Exception as error:
-        what = said(error).removeprefix("The state is damaged: ") or type(error).__name__
+        problem = printable(error) or type(error).__name__
         raise ModelFileError(
-            f"{path} is damaged, or was changed after it was saved: {what}. {AGAIN}"
+            path, f"damaged, or changed after it was saved ({problem}). {SAVE_AGAIN}"
         ) from error
 
 
-def _made(kind: str, header: dict[str, Any], state: dict[str, Any]) -> Any:
-    """The model, if there is nothing wrong with it."""
-    model: Any
-    if kind == "KFMC":
-        model = kfmc_of(_kinds()[kind], state["estimator"])
-        _check_kfmc(model)
-    else:
-        if not isinstance(state["estimator"], dict) or state["estimator"].get("stream") is None:
-            raise ValueError("it holds no stream")
-        model = _kinds()[kind].from_state(state["estimator"])
-        _check_online(model)
+def _estimators() -> dict[str, Any]:
+    # Not at the top: the estimators import this module.
+    from hirank.estimators import KFMC, Imputer, OnlineImputer, OnlineKFMC
+
+    return {kind.__name__: kind for kind in (Imputer, KFMC, OnlineImputer, OnlineKFMC)}
+
+
+def _is_stream(model: Any) -> bool:
+    return hasattr(model, "get_state")
+
+
+def _state(model: Any) -> dict[str, Any]:
+    """Return everything that a model consists of, in plain parts."""
+    if _is_stream(model):
+        state: dict[str, Any] = model.get_state()
+        return state
+    params = model.get_params(deep=False)
+    if isinstance(params["random_state"], np.random.RandomState):
+        params["random_state"] = None  # only fit draws from it
+    names = getattr(model, "feature_names_in_", None)
+    return {
+        "params": {name: encode_params(value) for name, value in params.items()},
+        "feature_names": None if names is None else [str(name) for name in names],
+        "fitted": encode(model._fitted),
+    }
+
+
+def _restore(kind: Any, header: dict[str, Any], state: Any) -> Any:
+    """Return the model, if nothing is wrong with it."""
+    if not isinstance(state, dict) or set(state) != {"estimator", "output"}:
+        raise ValueError("the state must have an estimator and an output")
+    parts = state["estimator"]
+    if not isinstance(parts, dict) or (hasattr(kind, "from_state") and not parts.get("stream")):
+        raise ValueError("the estimator has no state")
+    model = kind.from_state(parts) if hasattr(kind, "from_state") else _restore_table(kind, parts)
+    _check(model)
     facts = header.get("model")
     if not isinstance(facts, dict):
-        raise ValueError("its header does not say what it is")
-    told = {name: value for name, value in facts.items() if name != "summary"}
-    if to_json(told, None) != to_json(_facts(model, state["estimator"]), None):
-        raise ValueError("its header tells of another model")
+        raise ValueError("the header does not describe the model")
+    described = {name: value for name, value in facts.items() if name != "summary"}
+    if to_json(described, None) != to_json(_facts(model, parts), None):
+        raise ValueError("the header describes another model")
     if state["output"] not in OUTPUTS:
-        raise ValueError("it gives tables of an unknown kind")
+        raise ValueError("the output container is not known")
     _try_out(model)
     if state["output"] is not None:
         model.set_output(transform=state["output"])
     return model
 
 
+def _restore_table(kind: Any, state: dict[str, Any]) -> Any:
+    if set(state) != {"params", "feature_names", "fitted"} or not isinstance(state["params"], dict):
+        raise ValueError("the estimator must have params, feature_names and fitted")
+    if set(state["params"]) != set(kind._get_param_names()):
+        raise ValueError("the parameters are those of another version of hirank")
+    model = kind(**{name: decode_params(part, name) for name, part in state["params"].items()})
+    record = FittedKFMC if kind.__name__ == "KFMC" else FittedImputer
+    model.__dict__["_record"] = decode(record, state["fitted"])
+    model.n_features_in_ = len(model._fitted.columns.has_values)
+    if state["feature_names"] is not None:
+        model.feature_names_in_ = np.array(state["feature_names"], dtype=object)
+    return model
+
+
+def _check(model: Any) -> None:
+    """Raise if the model is not fitted, or a parameter, which may have been set since, is wrong."""
+    if not _is_stream(model):
+        check_is_fitted(model)
+    elif getattr(model, "_stream", None) is None:
+        raise NotFittedError(
+            f"This {type(model).__name__} has not seen any rows yet, so there is nothing to save. "
+            "Call partial_fit or fit first."
+        )
+    model._check_params()
+    if not isinstance(model.random_state, np.random.RandomState):
+        check_random_state(model.random_state)
+    names = getattr(model, "feature_names_in_", None)
+    if names is not None and not (
+        len(names) == model.n_features_in_ and all(isinstance(name, str) for name in names)
+    ):
+        raise ValueError("each feature must have a name")
+
+
 def _try_out(model: Any) -> None:
-    """Raise if the model can't complete the simplest rows: the features' means, in part."""
-    stream = getattr(model, "_stream", None)
-    if stream is None:
-        means = np.zeros(model.n_features_in_)
-        means[model.has_values_] = model._scaling.mean
-    elif stream.model is None:
-        return
+    """Raise if the model cannot impute the simplest rows: parts of the column means."""
+    if _is_stream(model):
+        stream = model._stream
+        if stream.model is None:
+            return
+        means, complete = stream.means(), stream.model.complete
     else:
-        means = stream.means()
+        columns = model._fitted.columns
+        means = np.zeros(model.n_features_in_)
+        means[columns.has_values] = columns.scaling.mean
+
+        def complete(rows: Any) -> Any:
+            return model._fitted.complete(rows, ~np.isnan(rows))
+
     every_second = np.arange(len(means)) % 2 == 0
     rows = np.where([every_second, ~every_second], means, np.nan)
-    observed = ~np.isnan(rows)
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
-        filled: Array = (
-            model._complete(rows, observed) if stream is None else stream.model.complete(rows)
-        )
-    gaps = getattr(model, "max_gap", None) is not None  # then NaN may be meant
+        filled = complete(rows)
+    gaps = getattr(model, "max_gap", None) is not None  # then NaN may be right
     if not (np.isfinite(filled) | (gaps & np.isnan(filled))).all():
-        raise ValueError("it fills in numbers that are not finite")
-
-
-def _check_kfmc(model: Any) -> None:
-    """Raise if a parameter, which a user may have set after the fit, is none."""
-    model._check_all()
-    check_random_state(_seed(model.random_state))
-
-
-def _check_online(model: Any) -> None:
-    check_online(model)
-    for name in ("scale", "add_indicator"):
-        check_flag(name, getattr(model, name))
-    check_count("verbose", model.verbose, least=0)
-    check_random_state(_seed(model.random_state))
-    window = type(model._stream).__name__ == "WindowStream"
-    if window != (model.mode == "window"):
-        raise ValueError(f"A stream of another mode can't be saved with mode={model.mode!r}.")
-    names = getattr(model, "feature_names_in_", None)
-    if names is not None and len(names) != model.n_features_in_:
-        raise ValueError("it has not a name for each feature")
-
-
-def _seed(random_state: Any) -> Any:
-    return None if isinstance(random_state, np.random.RandomState) else random_state
+        raise ValueError("imputed values are not finite")
 
 
 def _facts(model: Any, state: Mapping[str, Any]) -> dict[str, Any]:
-    """What the header tells of a model."""
+    """Return what the header states about a model."""
     params = model.get_params(deep=False)
     if isinstance(params["random_state"], np.random.RandomState):
         params["random_state"] = state["params"]["random_state"]
     return {
         "class": type(model).__name__,
-        "params": _shown(params),
+        "params": _plain(params),
         "feature_names": state["feature_names"],
         "n_features_in": int(model.n_features_in_),
     }
 
 
-def _shown(value: Any) -> Any:
-    """A value such as a parameter in plain words and numbers, to be read by people."""
+def _plain(value: Any) -> Any:
+    """Return a value such as a parameter in plain strings and numbers, for people to read."""
     if isinstance(value, Mapping):
-        return {str(key): _shown(part) for key, part in value.items()}
+        return {str(key): _plain(part) for key, part in value.items()}
     if isinstance(value, np.ndarray | np.generic):
         value = value.tolist()
     if isinstance(value, list | tuple):
-        return [_shown(part) for part in value]
+        return [_plain(part) for part in value]
     if value is None or type(value) in (bool, int, float, str):
         return value
     return repr(value)
-
-
-def _kinds() -> dict[str, Any]:
-    # Not at the top: the estimators import this module.
-    from hirank.estimators.kfmc import KFMC
-    from hirank.estimators.online import OnlineKFMC
-
-    return {"KFMC": KFMC, "OnlineKFMC": OnlineKFMC}

@@ -1,4 +1,4 @@
-"""What a fitted KFMC can say of itself: as a dictionary, and in words."""
+"""The summary of a fitted Imputer: as a dictionary, and as text."""
 
 from __future__ import annotations
 
@@ -6,33 +6,37 @@ from typing import Any
 
 import numpy as np
 
+from hirank._text import plural
 from hirank._typing import Array
-from hirank.selection.results import Chosen, HeldOut
+from hirank.core.columns import Columns
+from hirank.estimators.columns import Names
+from hirank.estimators.fitted import FittedImputer
+from hirank.selection.trial import HeldOut
 
-FEWEST = 5
-"""Hidden entries of a feature below which its error would be chance."""
-POOR, NO_BETTER = 0.9, 1.0
-"""Error over that of the column mean: hardly worth it, and not at all."""
-LEVEL, MUCH = 1.03, 1.5
-"""Times an error: that counts as the same, and much more."""
-THIN = 2
-"""Observed entries of a sample up to which its fills are guesses."""
-UNKNOWN = "No entries were hidden, so nothing is known of how good the fills are."
-SHOWN = 12
+MIN_ENTRIES = 5
+"""Held-out entries of a feature below which its error would be chance."""
+POOR, USELESS = 0.9, 1.0
+"""Errors, column mean = 1, from which imputed values are hardly, or not at all, better."""
+SAME, MUCH = 1.03, 1.5
+"""Ratios of errors that count as equal, and as much larger."""
+MAX_SPARSE = 2
+"""Observed entries up to which a row is sparsely observed."""
+UNKNOWN = "No entries were held out, so the error of imputed values is not known."
+MAX_LISTED = 12
 """Features that the text lists, worst first."""
 
 
 class Summary(dict[str, Any]):
-    """The facts of a fit by name; printed, it is a text for people.
+    """The facts of a fit by name, which print as text.
 
     Examples
     --------
     >>> import numpy as np
-    >>> from hirank import KFMC
+    >>> from hirank import Imputer
     >>> t = np.linspace(-1, 1, 80)
     >>> X = np.column_stack([t, t**2, t**3, np.cos(3 * t)])
     >>> X[::3, 1] = np.nan
-    >>> summary = KFMC(random_state=0).fit(X).summary()
+    >>> summary = Imputer(random_state=0).fit(X).summary()
     >>> summary["error"] < summary["linear_error"]
     True
     """
@@ -43,105 +47,93 @@ class Summary(dict[str, Any]):
     __repr__ = __str__
 
 
-def summarize(model: Any) -> Summary:
-    """The summary of a fitted KFMC."""
-    chosen: Chosen | None = model._chosen
+def summarize(fitted: FittedImputer, names: Names) -> Summary:
+    """Return the summary of a fit, with features by name if they have names."""
     facts: dict[str, Any] = {
-        "chosen": [],
-        "stop_reason": model.stop_reason_,
-        "n_components": model.n_components_,
-        "seconds": model._seconds,
-        "n_hidden": 0,
+        "selected": [
+            {"family": one.family, "label": one.label, "weight": one.weight, **one.params}
+            for one in fitted.search.selected
+        ],
+        "stop_reason": fitted.run.stop_reason,
+        "seconds": fitted.seconds,
+        "n_held_out": 0,
         "verdict": UNKNOWN,
     }
-    if chosen is None:
+    held_out = fitted.search.held_out
+    if held_out is None:
         return Summary(facts)
-    facts["chosen"] = [
-        {"candidate": str(one), "weight": weight, **one.settings}
-        for one, weight in chosen.results
-        if weight
-    ]
-    if chosen.held_out is None:
-        return Summary(facts)
-    held_out = chosen.held_out
-    truth = held_out.truth
-    scale = _rms(truth - _means(model)[held_out.columns]) or np.nan
+    truth, means = held_out.truth, fitted.columns.scaled_means
+    scale = _rms(truth - means[held_out.columns]) or np.nan
     facts |= {
-        "n_hidden": len(held_out.truth),
-        "error": _rms(held_out.fill - held_out.truth) / scale,
-        "linear_error": _rms(held_out.linear - held_out.truth) / scale,
+        "n_held_out": len(truth),
+        "error": _rms(held_out.imputed - truth) / scale,
+        "linear_error": _rms(held_out.linear - truth) / scale,
         "mean_error": 1.0,
-        "features": _features(model, held_out),
-        "thin_samples": model._thin,
+        "features": _features(fitted.columns, held_out, names),
+        "sparse_rows": fitted.n_sparse_rows,
     }
     with np.errstate(divide="ignore", invalid="ignore"):
         squared, absolute = (
-            size(held_out.linear - truth) / size(held_out.fill - truth) for size in (_rms, _mean)
+            size(held_out.linear - truth) / size(held_out.imputed - truth)
+            for size in (_rms, _mean_absolute)
         )
     facts["verdict"] = _verdict(facts["error"], squared, absolute)
     return Summary(facts)
 
 
-def _features(model: Any, held_out: HeldOut) -> list[dict[str, Any]]:
-    """Each feature that varies: errors over that of its mean, and what to think of them."""
-    kept = np.flatnonzero(model.has_values_)[model._scaling.varying]
-    names = getattr(model, "feature_names_in_", None)
-    found, middle = [], _means(model)
-    for v, j in enumerate(kept):
-        mine = held_out.columns == v
+def _features(columns: Columns, held_out: HeldOut, names: Names) -> list[dict[str, Any]]:
+    """Return the errors of each feature that varies, relative to its mean, with a remark."""
+    rows, means = [], columns.scaled_means
+    for v, j in enumerate(np.flatnonzero(columns.varying)):
+        own = held_out.columns == v
         row: dict[str, Any] = {
             "feature": str(names[j]) if names is not None else int(j),
-            "n_hidden": int(mine.sum()),
+            "n_held_out": int(own.sum()),
             "error": np.nan,
             "linear_error": np.nan,
             "remark": "",
         }
-        if mine.sum() >= FEWEST:
-            truth = held_out.truth[mine]
-            scale = _rms(truth - middle[v]) or np.nan
-            row["error"] = _rms(held_out.fill[mine] - truth) / scale
-            row["linear_error"] = _rms(held_out.linear[mine] - truth) / scale
+        if own.sum() >= MIN_ENTRIES:
+            truth = held_out.truth[own]
+            scale = _rms(truth - means[v]) or np.nan
+            row["error"] = _rms(held_out.imputed[own] - truth) / scale
+            row["linear_error"] = _rms(held_out.linear[own] - truth) / scale
             row["remark"] = _remark(row["error"])
-        found.append(row)
-    return found
+        rows.append(row)
+    return rows
 
 
 def _remark(error: float) -> str:
-    if error >= NO_BETTER:
+    if error >= USELESS:
         return "no better than the mean: unrelated to the other features"
-    return "poorly recovered: hardly related to the other features" if error > POOR else ""
+    return "poorly recovered: weakly related to the other features" if error > POOR else ""
 
 
 def _verdict(error: float, squared: float, absolute: float) -> str:
-    """What the table is like, in a sentence, by the error of linear methods over the own.
+    """Return what the errors show about the table, as a sentence.
 
-    Root mean square and mean absolute errors count, whichever gains more: a few entries must not
-    hide a gain.
+    `squared` and `absolute` are the root mean square and mean absolute error of linear methods over
+    those of the stack; the larger one counts, since a few entries must not conceal a gain.
     """
     gain = max(squared, absolute)
     if error > POOR and not gain > MUCH:
         return (
-            "Hidden entries are hardly recovered better than by column means: the features have "
-            "little to do with each other, and no method will fill them well."
+            "Held-out entries are recovered hardly better than by column means: the columns are "
+            "nearly unrelated, so no method can impute them accurately."
         )
     if np.isnan(gain):
-        return "No linear method was tried."
-    if gain < LEVEL:
+        return "No linear method was fitted to compare with."
+    if gain < SAME:
         return (
-            "A linear method does as well: the table is about low rank or linear, and nothing is "
-            "gained by curved models."
+            "A linear method does as well: the table is close to linear or of low rank, and "
+            "nonlinear models gain nothing."
         )
-    kind = "error" if squared >= LEVEL else "mean absolute error"
-    shown = squared if squared >= LEVEL else absolute
-    return f"Curved models pay: the best linear method has {shown:.2f} times the {kind}."
+    kind = "error" if squared >= SAME else "mean absolute error"
+    ratio = squared if squared >= SAME else absolute
+    return f"Nonlinear models pay off: the best linear method has {ratio:.2f} times the {kind}."
 
 
-def _means(model: Any) -> Array:
-    """What column means are in the units that entries are judged in, v."""
-    return np.asarray(model._scaling.forward(model._scaling.mean[None])[0])
-
-
-def _mean(x: Array) -> float:
+def _mean_absolute(x: Array) -> float:
     return float(np.mean(np.abs(x)))
 
 
@@ -149,35 +141,29 @@ def _rms(x: Array) -> float:
     return float(np.sqrt(np.mean(x**2)))
 
 
-def _linear_line(error: float) -> list[str]:
-    return [] if np.isnan(error) else [f"  best linear method  {error:.3f}"]
-
-
 def _lines(facts: dict[str, Any]) -> list[str]:
-    lines = [f"hirank.KFMC, fitted in {facts['seconds']:.1f} s", facts["stop_reason"]]
-    if not facts["n_hidden"]:
+    lines = [f"hirank.Imputer, fitted in {facts['seconds']:.1f} s", facts["stop_reason"]]
+    if not facts["n_held_out"]:
         return [*lines, facts["verdict"]]
+    linear_error = facts["linear_error"]
     lines += [
         facts["verdict"],
         "",
-        f"Error at {facts['n_hidden']} hidden entries (column mean = 1):",
+        f"Error at {facts['n_held_out']} held-out entries (column mean = 1):",
         f"  this model          {facts['error']:.3f}",
-        *_linear_line(facts["linear_error"]),
+        *([] if np.isnan(linear_error) else [f"  best linear method  {linear_error:.3f}"]),
         "",
         f"  {'feature':<24}{'error':>8}{'linear':>8}",
     ]
     ranked = sorted(facts["features"], key=lambda row: -np.nan_to_num(row["error"], nan=-1.0))
-    for row in ranked[:SHOWN]:
+    for row in ranked[:MAX_LISTED]:
         error = "too few" if np.isnan(row["error"]) else f"{row['error']:.3f}"
         linear = "" if np.isnan(row["linear_error"]) else f"{row['linear_error']:.3f}"
         name = str(row["feature"])[:23]
         lines.append(f"  {name:<24}{error:>8}{linear:>8}  {row['remark']}".rstrip())
-    if len(ranked) > SHOWN:
-        lines.append(f"  ... and {len(ranked) - SHOWN} features with smaller errors")
-    if facts["thin_samples"]:
-        lines += [
-            "",
-            f"{facts['thin_samples']} samples have {THIN} observed entries or fewer: their fills "
-            "are guesses.",
-        ]
+    if len(ranked) > MAX_LISTED:
+        lines.append(f"  ... and {len(ranked) - MAX_LISTED} features with smaller errors")
+    if facts["sparse_rows"]:
+        rows = plural(facts["sparse_rows"], "row has", "rows have")
+        lines += ["", f"{rows} {MAX_SPARSE} observed entries or fewer: imputed values are guesses."]
     return lines

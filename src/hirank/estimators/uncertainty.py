@@ -1,4 +1,4 @@
-"""How far to trust the fills of a fitted KFMC: hidden entries, intervals and draws."""
+"""Intervals and draws around imputed values, calibrated on the held-out entries."""
 
 from __future__ import annotations
 
@@ -6,102 +6,146 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils.validation import check_is_fitted
 
 from hirank._typing import Array, BoolArray
-from hirank.estimators.column_constraints import rounded
-from hirank.estimators.validation import check_count, check_number, generator
-from hirank.selection.results import Chosen
-from hirank.selection.uncertainty import Confidence
+from hirank.core.columns import ScaledTable
+from hirank.estimators.fitted import FittedImputer
+from hirank.exceptions import InputError
+from hirank.models.calibration import Calibration, Covariates
+from hirank.models.stacking import Stack, disagreement
+from hirank.selection.trial import HeldOut, Selected
 
 
-class _View(NamedTuple):
-    """A table, n x kept features, filled, and as the models see it, n x v."""
-
-    filled: Array
-    seen: BoolArray  # what is not to be changed: observed, or left empty
-    scaled: Array
-    known: BoolArray  # what fills rest on, n x v
-    around: Array  # the fills, scaled
+def held_out_covariates(held_out: HeldOut, stack: Stack) -> Covariates:
+    """Return what predicts the errors at the held-out entries."""
+    # Around the stack, as for new entries, even where neighbors in time moved the imputed values.
+    around = held_out.by_family @ stack.family_weights()
+    apart = disagreement(held_out.by_family.T, around)
+    return Covariates(held_out.columns, held_out.deviation, apart)
 
 
-def _view(model: Any, X: Any) -> _View:
-    check_is_fitted(model)
-    table, observed = model._checked(X, reset=False)
-    scaling, kept = model._scaling, table[:, model.has_values_]
-    seen = observed[:, model.has_values_]
-    scaled = scaling.forward(np.where(seen, kept, 0).astype(np.float64))
-    known = seen[:, scaling.varying] & scaling.inliers(kept)
-    filled = model._complete(table, observed)
-    empty = np.isnan(filled)
-    around = scaling.forward(np.where(empty, 0, filled).astype(np.float64))
-    return _View(filled, seen | empty, scaled, known, around)
+def calibrate(selected: Selected, v: int) -> Calibration | None:
+    """Return the calibration of intervals for v features; None without held-out entries."""
+    held_out = selected.result.held_out
+    if held_out is None:
+        return None
+    residuals = selected.error_factor * (held_out.imputed - held_out.truth)
+    return Calibration.learn(residuals, held_out_covariates(held_out, selected.stack), v)
 
 
-def _confidence(model: Any) -> Confidence:
-    found: Confidence | None = model._confidence
-    if found is None:
-        raise ValueError(
-            "This fit has hidden no entries to learn from how good its fills are: the table was "
-            "too small, or all settings were given. Use a larger table, or leave "
-            "n_components='auto' or mix=True."
+class _Imputed(NamedTuple):
+    """A table that was imputed, in the units of the data and as the models see it."""
+
+    values: Array  # n x k
+    fixed: BoolArray  # n x k; entries that are observed, or left empty
+    scaled: ScaledTable  # n x v
+    around: Array  # n x v; the imputed values, scaled
+
+
+def _impute(fitted: FittedImputer, X: Array, observed: BoolArray) -> _Imputed:
+    columns = fitted.columns
+    values = fitted.complete(X, observed)
+    empty = np.isnan(values)
+    around = columns.scaling.forward(np.where(empty, 0, values).astype(np.float64))
+    fixed = observed[:, columns.has_values] | empty
+    return _Imputed(values, fixed, columns.scale(X, observed), around)
+
+
+def _calibration(fitted: FittedImputer) -> Calibration:
+    if fitted.calibration is None:
+        raise InputError(
+            "The table was too small to hold out entries, so the errors of imputed values are not "
+            "known. Fit a larger table."
         )
-    return found
+    return fitted.calibration
 
 
-def interval_of(model: Any, X: Any, coverage: float) -> tuple[Array, Array]:
-    """Lower and upper ends of intervals, n x kept features each."""
-    check_number("coverage", coverage, above=0)
-    if not coverage < 1:
-        raise ValueError(f"coverage must be below 1, for instance 0.9; got {coverage!r}.")
-    view = _view(model, X)
-    half = _confidence(model).half_width(view.scaled, view.known, float(coverage))
-    nothing = np.zeros(view.filled.shape[1], bool)
+def _covariates(fitted: FittedImputer, table: ScaledTable) -> Covariates:
+    """Return what predicts the errors of the missing entries of a table, n x v."""
+    missing, (X, observed) = ~table.observed, table
+    deviation, apart = np.zeros(X.shape), np.zeros(X.shape)
+    if fitted.mixture is not None:
+        deviation = fitted.mixture.conditional(X, observed)[1]
+    rows = missing.any(axis=1) & observed.any(axis=1)
+    stack = fitted.model
+    if len(stack.models) > 1 and rows.any():
+        apart[rows] = stack.spread(stack.complete_each(X[rows], observed[rows]))
+    return Covariates(np.nonzero(missing)[1], deviation[missing], apart[missing])
+
+
+def interval(
+    fitted: FittedImputer, X: Array, observed: BoolArray, coverage: float
+) -> tuple[Array, Array]:
+    """Return lower and upper ends of intervals for a table, n x m -> n x k each."""
+    calibration, columns = _calibration(fitted), fitted.columns
+    imputed = _impute(fitted, X, observed)
+    missing = ~imputed.scaled.observed
+    half = np.zeros(missing.shape)
+    half[missing] = calibration.half_width(_covariates(fitted, imputed.scaled), coverage)
+    ends = (
+        columns.constrain(columns.scaling.backward(imputed.around + sign * half))
+        for sign in (-1, 1)
+    )
     lower, upper = (
-        rounded(model._scaling.backward(end), nothing, model._limits)
-        for end in (view.around - half, view.around + half)
+        np.where(imputed.fixed, imputed.values, end.astype(imputed.values.dtype)) for end in ends
     )
-    dtype = view.filled.dtype
-    return (
-        np.where(view.seen, view.filled, lower.astype(dtype)),
-        np.where(view.seen, view.filled, upper.astype(dtype)),
-    )
+    return lower, upper
 
 
-def draws_of(model: Any, X: Any, n_draws: int, random_state: Any) -> Array:
-    """Tables as they may be, n_draws x n x kept features."""
-    check_count("n_draws", n_draws)
-    view, confidence, rng = _view(model, X), _confidence(model), generator(random_state)
-    covariates = confidence.covariates(view.scaled, view.known)  # the same for all draws
-    tables = np.empty((n_draws, *view.filled.shape), view.filled.dtype)
+def draw(
+    fitted: FittedImputer, X: Array, observed: BoolArray, n_draws: int, rng: np.random.Generator
+) -> Array:
+    """Return completed tables drawn from what is possible, n_draws x n x k."""
+    calibration, columns = _calibration(fitted), fitted.columns
+    imputed = _impute(fitted, X, observed)
+    covariates = _covariates(fitted, imputed.scaled)  # the same for all draws
+    known, dtype = imputed.scaled.observed, imputed.values.dtype
+    tables = np.empty((n_draws, *imputed.values.shape), dtype)
     for i in range(n_draws):
-        drawn = confidence.draw(view.around, view.known, covariates, rng)
-        whole = model._whole[model.has_values_]
-        drawn = rounded(model._scaling.backward(drawn), whole, model._limits)
-        tables[i] = np.where(view.seen, view.filled, drawn.astype(view.filled.dtype))
+        drawn = calibration.draw(imputed.around, known, covariates, fitted.mixture, rng)
+        drawn = columns.constrain(columns.scaling.backward(drawn), columns.integers)
+        tables[i] = np.where(imputed.fixed, imputed.values, drawn.astype(dtype))
     return tables
 
 
-def held_out_of(model: Any, chosen: Chosen | None) -> dict[str, NDArray[Any]]:
-    """Hidden entries and what was filled in for them, h each, in the units of the data."""
-    held_out = None if chosen is None else chosen.held_out
+def held_out_entries(fitted: FittedImputer) -> dict[str, NDArray[Any]]:
+    """Return the held-out entries and what was imputed for them, in the units of the data."""
+    held_out, columns = fitted.search.held_out, fitted.columns
     if held_out is None:
         return {}
-    scaling, has_values = model._scaling, model.has_values_
-    h, v = len(held_out.truth), int(scaling.varying.sum())
-    kept = np.flatnonzero(has_values)[scaling.varying]
+    h = np.arange(len(held_out.truth))
+    v, kept = int(columns.scaling.varying.sum()), np.flatnonzero(columns.scaling.varying)
 
-    def back(values: Array) -> Array:
-        one = np.zeros((h, v))
-        one[np.arange(h), held_out.columns] = values
-        full = np.empty((h, len(has_values)))
-        full[:, has_values] = scaling.backward(one)
-        return full[np.arange(h), kept[held_out.columns]]
+    def unscaled(values: Array) -> Array:
+        rows = np.zeros((len(h), v))
+        rows[h, held_out.columns] = values
+        return columns.scaling.backward(rows)[h, kept[held_out.columns]]
 
     return {
         "row": held_out.rows.copy(),
-        "feature": kept[held_out.columns],
-        "truth": back(held_out.truth),
-        "fill": back(held_out.fill),
-        "linear": back(held_out.linear),
+        "feature": np.flatnonzero(columns.varying)[held_out.columns],
+        "truth": unscaled(held_out.truth),
+        "imputed": unscaled(held_out.imputed),
+        "linear": unscaled(held_out.linear),
     }
+
+
+def covered_entries(fitted: FittedImputer, coverage: float) -> BoolArray | None:
+    """Return which held-out entries lie in intervals calibrated on the other half of them.
+
+    None if there are fewer than 20 of them: a share of so few says little. That all intervals hold
+    `coverage` of the entries that they were calibrated on would say nothing.
+    """
+    held_out = fitted.search.held_out
+    if held_out is None or len(held_out.truth) < 20:
+        return None
+    residuals = held_out.imputed - held_out.truth
+    covariates = held_out_covariates(held_out, fitted.model)
+    v = int(fitted.columns.scaling.varying.sum())
+    half = np.random.default_rng(0).permutation(len(residuals)) % 2 == 0
+    inside = np.empty(len(residuals), bool)
+    for here in (half, ~half):
+        calibration = Calibration.learn(residuals[~here], covariates.take(~here), v)
+        width = calibration.half_width(covariates.take(here), coverage)
+        inside[here] = np.abs(residuals[here]) <= width
+    return inside

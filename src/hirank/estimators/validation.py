@@ -1,150 +1,109 @@
-"""What the constructor arguments of an estimator mean: checked, and in terms of the solvers."""
+"""Checks of parameters and tables; every error states what to give instead."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from numbers import Integral, Real
+from collections.abc import Mapping
+from numbers import Real
 from typing import Any
 
 import numpy as np
 from sklearn.utils import check_random_state
+from sklearn.utils.validation import validate_data
 
+from hirank._checks import Rule, choice, count, number, optional
 from hirank._typing import Array, BoolArray
 from hirank.core.scaling import SCALES
+from hirank.exceptions import InputError, ParameterError
 from hirank.kernels import RBF, Kernel, Poly
-from hirank.optim.path import BANDWIDTHS, LAST_BETA, Stage, default_path
-
-NEWTON_BETA = 1e-3
-"""The paper's ridge for the RBF kernel."""
-AUTO_LIMIT = 400
-"""Most components that the automatic rule takes."""
 
 
-def check_parameters(model: Any) -> None:
-    """Raise if an argument of KFMC is wrong, and say what to give instead."""
-    check_common(model, kernels=("auto", "rbf", "poly"), bandwidths=("auto", "path"))
-    check_number("tol", model.tol, least=0)
-    check_choice("solver", model.solver, ("lbfgs", "newton"))
-    check_count("max_iter", model.max_iter)
-    check_flag("mix", model.mix)
-    if model.n_starts != "auto":
-        check_count("n_starts (if not 'auto')", model.n_starts)
-    if model.max_time is not None:
-        check_number("max_time", model.max_time, above=0)
-    if model.max_gap is not None:
-        check_count("max_gap", model.max_gap)
-        if model.order is None:
-            raise ValueError("max_gap needs ordered rows: give order='time' or a time column.")
-    if model.solver == "newton" and (model.n_starts not in ("auto", 1) or model.max_time):
-        raise ValueError("n_starts and max_time need solver='lbfgs'.")
-    if model.solver == "newton" and model.order is not None:
-        raise ValueError("order needs solver='lbfgs': the paper's algorithm knows no time.")
+def check_params(estimator: Any, rules: Mapping[str, Rule]) -> None:
+    """Raise ParameterError if a parameter of the estimator breaks its rule."""
+    for name, rule in rules.items():
+        rule(name, getattr(estimator, name))
 
 
-def check_common(
-    model: Any,
-    kernels: tuple[str, ...] = ("rbf", "poly"),
-    bandwidths: tuple[str, ...] = ("path",),
-) -> None:
-    """Raise if an argument that all estimators have is wrong."""
-    if model.n_components != "auto":
-        check_count("n_components (if not 'auto')", model.n_components)
-    if not isinstance(model.kernel, Kernel):
-        check_choice("kernel (if not a Kernel object)", model.kernel, kernels)
-    if model.bandwidth not in bandwidths:
-        check_number(
-            f"bandwidth (if not {' or '.join(map(repr, bandwidths))})", model.bandwidth, above=0
-        )
-    if model.beta is not None:
-        check_number("beta", model.beta, above=0)
-    check_number("alpha", model.alpha, least=0)
-    kernel_of(model)  # checks degree and offset
-
-
-def check_scale(value: Any) -> None:
-    """Raise if `value` is no way to scale."""
+def scale_method(name: str, value: Any) -> None:
+    """Require a way to scale features."""
     if not isinstance(value, bool | np.bool_):
-        check_choice("scale (if not True or False)", value, SCALES)
+        choice(*SCALES)(f"{name} (unless True or False)", value)
 
 
-def kernel_of(model: Any) -> Kernel:
-    """The kernel, its bandwidth yet to be settled."""
-    if isinstance(model.kernel, Kernel):
-        return model.kernel
-    poly = Poly(model.degree, model.offset)  # checked even if it is not used
-    return poly if model.kernel == "poly" else RBF()
-
-
-def stages_of(model: Any) -> tuple[Stage, ...]:
-    """The path that the solver walks."""
-    path = isinstance(model.bandwidth, str)
-    if model.solver == "newton":
-        beta = NEWTON_BETA if model.beta is None else model.beta
-        return (Stage(1.0 if path else float(model.bandwidth), beta),)
-    bandwidths = BANDWIDTHS if path else (float(model.bandwidth),) * len(BANDWIDTHS)
-    return default_path(bandwidths, LAST_BETA if model.beta is None else model.beta)
-
-
-def components_of(model: Any, n: int) -> int:
-    """Points in the dictionary for n samples."""
-    if model.n_components == "auto":
-        return max(1, min(n, AUTO_LIMIT, round(3.8 * n**0.6)))
-    r = int(model.n_components)
-    if r > n:
-        raise ValueError(
-            f"n_components={r} is more than the samples that can be used (n_samples={n}). "
-            f"Use at most {n}, or n_components='auto'."
-        )
-    return r
-
-
-def check_missing_values(value: Any) -> None:
-    """Raise if `value` can't stand for a missing entry."""
+def missing_value(name: str, value: Any) -> None:
+    """Require a number or NaN."""
     if not isinstance(value, Real):
-        raise ValueError(
-            f"missing_values must be a number or NaN; got {value!r}. "
-            "None and nulls of data frames count as NaN."
+        raise ParameterError(
+            name,
+            f"must be a number or NaN; got {value!r}. None and nulls of data frames count as NaN.",
         )
 
 
-def check_choice(name: str, value: Any, choices: Iterable[str]) -> None:
-    """Raise if `value` is none of the choices."""
-    choices = sorted(choices)
-    if value not in choices:
-        raise ValueError(f"{name} must be one of {', '.join(map(repr, choices))}; got {value!r}.")
+def kernel_name(name: str, value: Any) -> None:
+    """Require a kernel object or the name of a kernel."""
+    if not isinstance(value, Kernel):
+        choice("rbf", "poly")(f"{name} (unless a Kernel object)", value)
 
 
-def check_number(
-    name: str, value: Any, *, above: float | None = None, least: float | None = None
-) -> None:
-    """Raise if `value` is not a finite number in range."""
-    fine = isinstance(value, Real) and not isinstance(value, bool) and np.isfinite(float(value))
-    if fine and (above is None or value > above) and (least is None or value >= least):
-        return
-    limit = f" above {above:g}" if above is not None else f" of at least {least:g}"
-    raise ValueError(f"{name} must be a number{limit}; got {value!r}.")
+KERNEL_RULES: dict[str, Rule] = {
+    "n_components": optional(count(), "auto"),
+    "kernel": kernel_name,
+    "bandwidth": optional(number(above=0), "path"),
+    "beta": optional(number(above=0)),
+    "alpha": number(least=0),
+}
+"""Rules of the parameters of a dictionary."""
 
 
-def check_count(name: str, value: Any, *, least: int = 1) -> None:
-    """Raise if `value` is not a whole number of at least `least`."""
-    if not isinstance(value, Integral) or isinstance(value, bool) or value < least:
-        raise ValueError(f"{name} must be a whole number of at least {least}; got {value!r}.")
+def make_kernel(estimator: Any) -> Kernel:
+    """Return the kernel of an estimator, its bandwidth to be resolved on data."""
+    if isinstance(estimator.kernel, Kernel):
+        return estimator.kernel
+    poly = Poly(estimator.degree, estimator.offset)  # checks degree and offset in any case
+    return poly if estimator.kernel == "poly" else RBF()
 
 
-def check_flag(name: str, value: Any) -> None:
-    """Raise if `value` is neither True nor False."""
-    if not isinstance(value, bool | np.bool_):
-        raise ValueError(f"{name} must be True or False; got {value!r}.")
-
-
-def generator(random_state: Any) -> np.random.Generator:
-    """A generator seeded as scikit-learn's conventions for `random_state` have it."""
+def make_rng(random_state: Any) -> np.random.Generator:
+    """Return a generator seeded by scikit-learn's conventions for `random_state`."""
     return np.random.default_rng(check_random_state(random_state).randint(2**31))
 
 
+def check_n_components(n_components: int, n: int) -> None:
+    """Raise ParameterError if there are more components than rows."""
+    if n_components > n:
+        raise ParameterError(
+            "n_components",
+            f"is {n_components}, but only n_samples={n} rows can be used. Use at most {n}, or "
+            "'auto'.",
+        )
+
+
 def is_missing(X: Array, missing_values: float) -> BoolArray:
-    """Which entries of X are NaN or equal to `missing_values`."""
+    """Return which entries of X are NaN or equal to `missing_values`."""
     missing = np.isnan(X)
     if not np.isnan(missing_values):
         missing |= X.dtype.type(missing_values) == X
     return missing
+
+
+def check_table(estimator: Any, X: Any, *, reset: bool) -> tuple[Array, BoolArray]:
+    """Return a table as floats, n x m, and which of its entries are observed."""
+    try:
+        table = validate_data(
+            estimator,
+            X,
+            reset=reset,
+            dtype=(np.float64, np.float32),
+            ensure_all_finite="allow-nan",
+        )
+    except ValueError as error:  # so that a program can tell bad input from a defect
+        raise InputError(str(error)) from error
+    return table, ~is_missing(table, estimator.missing_values)
+
+
+def check_observed(observed: BoolArray, missing_values: float) -> None:
+    """Raise InputError if nothing is observed."""
+    if not observed.any():
+        raise InputError(
+            "X has no observed values, so nothing can be fitted. Check "
+            f"missing_values={missing_values!r}."
+        )

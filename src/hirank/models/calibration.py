@@ -10,11 +10,12 @@ truth with probability c, however wrong the scales are; good scales make it shor
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 from scipy.special import ndtr
 
-from hirank._typing import Array, BoolArray, IntArray
+from hirank._typing import Array, BoolArray, IntArray, Shape
 from hirank.models.mixture import Mixture
 
 FEWEST = 10
@@ -35,6 +36,8 @@ FAR = 3.0
 """Times the error that one entry in ten exceeds: beyond, errors say no more about scales."""
 TAIL = 0.1
 """Part of the scores that says how they go on beyond the largest."""
+MAX_LOG_SCALE = 500.0
+"""Beyond, powers of scales overflow."""
 STEPS, SETTLED = 50, 1e-4
 """Of Newton's method, and the change of a logarithm after which the next would be nothing."""
 
@@ -59,11 +62,21 @@ class Scale:
     """exp(level + effect of the feature + slopes . logarithms of the covariates), per entry."""
 
     level: float
-    effects: Array  # v
-    slopes: Array  # 2; of deviation and spread
-    floors: Array  # 2
-    centers: Array  # 2; of the logarithms
-    limits: Array  # 2 x 2; least and largest logarithms seen: no going beyond
+    effects: Annotated[Array, Shape("v")]
+    slopes: Annotated[Array, Shape("2")]  # of deviation and spread
+    floors: Annotated[Array, Shape("2")]
+    centers: Annotated[Array, Shape("2")]  # of the logarithms
+    limits: Annotated[Array, Shape("2 2")]  # smallest and largest logarithms; others are clipped
+
+    def check(self) -> None:
+        """Raise ValueError if the parts do not fit together."""
+        if not (self.floors > 0).all() or not (self.limits[0] <= self.limits[1]).all():
+            raise ValueError("floors must be positive, and limits in order")
+        with np.errstate(over="ignore", invalid="ignore"):
+            reach = np.abs(self.slopes) @ np.abs(self.limits - self.centers).max(axis=0)
+            largest = self.level + np.abs(self.effects).max(initial=0.0) + reach
+        if not largest < MAX_LOG_SCALE:
+            raise ValueError(f"logarithms of scales must stay below {MAX_LOG_SCALE:g}")
 
     @classmethod
     def learn(cls, errors: Array, covariates: Covariates, v: int) -> Scale:
@@ -105,7 +118,15 @@ class Calibration:
 
     scale: Scale
     power: float
-    scores: Array  # h; absolute errors in units of scales, in ascending order
+    scores: Annotated[Array, Shape("h")]  # absolute errors in units of scales, in ascending order
+
+    def check(self) -> None:
+        """Raise ValueError if the parts do not fit together."""
+        scores = self.scores
+        if not len(scores) or scores[0] < 0 or (np.diff(scores) < 0).any() or scores[-1] > 1e150:
+            raise ValueError("scores must be sorted, nonnegative and not too large")
+        if not 0 <= self.power <= 1:
+            raise ValueError(f"power must be between 0 and 1; got {self.power!r}")
 
     @classmethod
     def learn(cls, residuals: Array, covariates: Covariates, n_features: int) -> Calibration:

@@ -1,4 +1,4 @@
-"""A whole table at once: starting point, path, solver and the end of the path put together."""
+"""The fit of one dictionary to a table: starting point, path, solver and early stopping."""
 
 from __future__ import annotations
 
@@ -21,97 +21,108 @@ from hirank.optim.restarts import restart_samples
 from hirank.optim.trace import Monitor
 
 RESTART_AFTER = range(1, 5)
-"""Stages, from 0, that a second look follows: not so early that nothing is known, nor so late that
-the remaining stages can't make use of it."""
+"""Stages, from 0, after which samples restart: not so early that nothing is known, nor so late that
+the remaining stages cannot make use of it (docs/notes/solver.md)."""
+MAX_DEFAULT_POINTS = 400
+
+
+def default_n_components(n: int) -> int:
+    """Return the default number of points for n rows: 3.8 n^0.6, at most 400."""
+    return max(1, min(n, MAX_DEFAULT_POINTS, round(3.8 * n**0.6)))
 
 
 @dataclass(frozen=True)
-class Task:
-    """A table to complete, and how."""
+class DictionaryProblem:
+    """A scaled table, and the dictionary to fit to it."""
 
-    X: Array  # n x m; what stands at missing entries does not matter
-    observed: BoolArray  # n x m, True = known
+    X: Array  # n x v; values at missing entries are not used
+    observed: BoolArray  # n x v
     n_components: int
     kernel: Kernel
     stages: Sequence[Stage]
     config: SolverConfig
-    bounds: Bounds | None = None  # of the fills, m features
+    bounds: Bounds | None = None  # of imputed values, v features
 
 
-def complete_table(
-    task: Task, workers: Workers, rng: np.random.Generator, monitor: Monitor | None = None
+def fit_dictionary(
+    problem: DictionaryProblem,
+    workers: Workers,
+    rng: np.random.Generator,
+    monitor: Monitor | None = None,
 ) -> PathSolution:
-    """Learn a dictionary from the table, and fill its missing entries.
+    """Fit a dictionary to a table, and impute the table.
 
-    Starts from a linear completion and takes the dictionary from its rows. With nothing missing
-    only the dictionary is learned.
+    Starts from a linear completion and takes the points from its rows. If nothing is missing, only
+    the dictionary is fitted.
 
     The further a path goes, the closer the model follows the data, noise included. So a few
-    observed entries are hidden along the way; the stage that recovers them best is walked once
-    more with all entries, and is the last.
+    observed entries are held out on the way; the stage that recovers them best is fitted once more
+    to all entries, and is the last.
     """
-    hidden = mask_entries(task.observed, rng)
-    seen = task.observed & ~hidden
-    start = clip_missing(task.bounds, soft_impute(task.X, seen), seen)
-    D = start[most_observed(seen, task.n_components, rng)].copy()
-    return walk(task, start, D, hidden, workers, monitor=monitor)
+    held_out = mask_entries(problem.observed, rng)
+    training = problem.observed & ~held_out
+    start = clip_missing(problem.bounds, soft_impute(problem.X, training), training)
+    D = start[most_observed(training, problem.n_components, rng)].copy()
+    return fit_path(problem, start, D, held_out, workers, monitor=monitor)
 
 
-def walk(
-    task: Task,
+def fit_path(
+    problem: DictionaryProblem,
     start: Array,
     D: Array,
-    hidden: BoolArray,
+    held_out: BoolArray,
     workers: Workers,
     restart_after: Collection[int] = RESTART_AFTER,
     monitor: Monitor | None = None,
 ) -> PathSolution:
-    """Walk the path from given fills, n x m, and dictionary, r x m.
+    """Fit along the path from an imputed table, n x v, and a dictionary, r x v.
 
-    The stages are judged by the hidden entries, n x m; what `start` holds there must not come from
-    their true values. Without any, the path is walked to its end. With bounds, fills beyond them
-    start from the nearest place within.
+    The stages are compared on the held-out entries, n x v, of which `start` must not depend on the
+    true values. Without any, the path is fitted to its end. With bounds, values outside start from
+    the nearest ones inside.
     """
-    X, observed, stages, bounds = task.X, task.observed, task.stages, task.bounds
-    seen = observed & ~hidden
-    start = clip_missing(bounds, start, seen)
-    best, monitor = BestStage(X, hidden), monitor or Monitor()
+    X, observed, stages, bounds = problem.X, problem.observed, problem.stages, problem.bounds
+    training = observed & ~held_out
+    start = clip_missing(bounds, start, training)
+    best, monitor = BestStage(X, held_out), monitor or Monitor()
 
     def between(number: int, end: PathPoint) -> tuple[Array, Array] | None:
         setting, X, D = end
         if best.is_past(number, X, D):
             return None
         if number in restart_after and number + 1 < len(stages):
-            return restart_samples(X, D, seen, setting, workers, bounds)
+            return restart_samples(X, D, training, setting, workers, bounds)
         return X, D
 
-    config = task.config
-    solver = LBFGS(seen, workers, bounds=bounds, tol=config.tol)
-    found = minimize_path(solver, task.kernel, stages, (start, D), config, monitor, between)
-    if not hidden.any() or monitor.stopped:
+    config = problem.config
+    solver = LBFGS(training, workers, bounds=bounds, tol=config.tol)
+    found = minimize_path(solver, problem.kernel, stages, (start, D), config, monitor, between)
+    if not held_out.any() or monitor.stopped:
         return replace(found, X=np.where(observed, X, found.X))
-    again = slice(best.number, best.number + 1)
+    last = slice(best.number, best.number + 1)
     final = minimize_path(
         LBFGS(observed, workers, bounds=bounds, tol=config.tol),
-        task.kernel,
-        stages[again],
+        problem.kernel,
+        stages[last],
         (np.where(observed, X, best.X), best.D),
         config,
         monitor,
     )
-    return replace(final, settings=(*found.settings[: again.start], *final.settings))
+    return replace(final, settings=(*found.settings[: last.start], *final.settings))
 
 
-def complete_table_as_paper(
-    task: Task, rng: np.random.Generator, monitor: Monitor | None = None
+def fit_algorithm1(
+    problem: DictionaryProblem, rng: np.random.Generator, monitor: Monitor | None = None
 ) -> PathSolution:
-    """Algorithm 1 of the paper, started as there: from zeros and a normal random dictionary.
+    """Run Algorithm 1 of the paper, which starts from zeros and a normal random dictionary.
 
     With bounds, which the paper does not have, every step is followed by a projection.
     """
-    start = np.where(task.observed, task.X, 0).astype(task.X.dtype, copy=False)
-    start = clip_missing(task.bounds, start, task.observed)
-    D = rng.standard_normal((task.n_components, start.shape[1])).astype(start.dtype)
-    solver = Newton(task.observed, bounds=task.bounds, tol=task.config.tol)
+    start = np.where(problem.observed, problem.X, 0).astype(problem.X.dtype, copy=False)
+    start = clip_missing(problem.bounds, start, problem.observed)
+    D = rng.standard_normal((problem.n_components, start.shape[1])).astype(start.dtype)
+    solver = Newton(problem.observed, bounds=problem.bounds, tol=problem.config.tol)
     monitor = monitor or Monitor()
-    return minimize_path(solver, task.kernel, task.stages, (start, D), task.config, monitor)
+    return minimize_path(
+        solver, problem.kernel, problem.stages, (start, D), problem.config, monitor
+    )

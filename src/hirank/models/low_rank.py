@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 
-from hirank._typing import Array, BoolArray
+from hirank._typing import Array, BoolArray, Shape
 
 CHUNK = 4_000_000
 """Numbers in the largest intermediate array."""
@@ -19,9 +20,19 @@ class Subspace:
     If there is a constant, every x has a further entry of this value.
     """
 
-    basis: Array  # B, r x m, or r x (m + 1) if there is a constant
+    basis: Annotated[Array, Shape("r m")]  # B; if there is a constant, with one more column for it
     ridge: float
     constant: float | None = None
+
+    @property
+    def width(self) -> int:
+        """The number of features v."""
+        return self.basis.shape[1] - (self.constant is not None)
+
+    def check(self) -> None:
+        """Raise ValueError if the parts do not fit together."""
+        if self.width < 0 or not len(self.basis) or self.ridge < 0:
+            raise ValueError("there must be a basis, and a ridge that is not negative")
 
     def complete(self, X: Array, observed: BoolArray) -> Array:
         n, m = X.shape

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 from scipy.special import logsumexp
 
-from hirank._typing import Array, BoolArray, IntArray
+from hirank._typing import Array, BoolArray, IntArray, Shape
 
 CHUNK = 400_000
 """Numbers in the matrices of rows that are worked on side by side: they should fit a cache."""
@@ -98,12 +98,24 @@ class Gaussian:
 class Mixture:
     """Gaussians and their weights. Completes rows by conditional means: a `RowModel`."""
 
-    weights: Array  # K
-    means: Array  # K x v
-    covariances: Array  # K x v x v
+    weights: Annotated[Array, Shape("K")]
+    means: Annotated[Array, Shape("K v")]
+    covariances: Annotated[Array, Shape("K v v")]
 
     def __len__(self) -> int:
         return len(self.weights)
+
+    @property
+    def width(self) -> int:
+        """The number of features v."""
+        return self.means.shape[1]
+
+    def check(self) -> None:
+        """Raise ValueError if the parts do not fit together."""
+        if not len(self) or (self.weights < 0).any() or abs(self.weights.sum() - 1) > 1e-6:
+            raise ValueError("weights must be nonnegative and sum to 1")
+        for covariance in self.covariances:
+            check_covariance(covariance)
 
     @cached_property
     def components(self) -> list[Gaussian]:
@@ -159,3 +171,16 @@ class Mixture:
                 np.put_along_axis(full, at, np.take_along_axis(full, at, axis=1) + move, axis=1)
                 drawn[rows] = full[:, :v]
         return np.where(observed, X, drawn)
+
+
+def check_covariance(S: Array) -> None:
+    """Raise ValueError unless S, v x v, is a covariance, up to rounding."""
+    if not len(S):
+        return
+    size = np.abs(S).max()
+    if not size < 1e200 or not np.allclose(S, S.T, rtol=1e-6, atol=1e-6 * size):
+        raise ValueError("a covariance must be symmetric and not too large")
+    try:
+        np.linalg.cholesky(S + 1e-9 * size * np.eye(len(S)))
+    except np.linalg.LinAlgError:
+        raise ValueError("a covariance must be positive definite") from None

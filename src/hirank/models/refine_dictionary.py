@@ -1,4 +1,4 @@
-"""A model that exists, brought up to date with a window of samples."""
+"""Updates of a fitted dictionary with the rows of a window."""
 
 from __future__ import annotations
 
@@ -19,10 +19,12 @@ RENEWED = 0.25
 """Largest part of a dictionary that new samples replace."""
 
 
-def refine(X: Array, D: Array, setting: Setting, workers: Workers, steps: int = STEPS) -> Array:
-    """A few steps of the dictionary, r x m, towards the samples X, n x m, which stay.
+def refine_dictionary(
+    X: Array, D: Array, setting: Setting, workers: Workers, steps: int = STEPS
+) -> Array:
+    """Take a few steps of the dictionary, r x m, with the rows X, n x m, kept fixed.
 
-    Steps of the samples as well need the curvature of each: four times the cost for nothing
+    Steps of the rows as well need the curvature of each, four times the cost, and gain nothing
     (docs/notes/stream.md).
     """
     solver = LBFGS(np.ones(X.shape, bool), workers)
@@ -30,16 +32,18 @@ def refine(X: Array, D: Array, setting: Setting, workers: Workers, steps: int = 
     return minimize(solver, start, max_iter=steps, monitor=Monitor()).state.D()
 
 
-def grown(D: Array, X: Array, observed: BoolArray, size: int, rng: np.random.Generator) -> Array:
-    """The dictionary, r x m, with points from X, n x m, up to `size` points."""
+def grow_dictionary(
+    D: Array, X: Array, observed: BoolArray, size: int, rng: np.random.Generator
+) -> Array:
+    """Return the dictionary, r x m, with points from X, n x m, added up to `size` points."""
     more = min(size - len(D), len(X))
     if more <= 0:
         return D
     return np.concatenate([D, X[most_observed(observed, more, rng)]])
 
 
-def renewed(D: Array, X: Array, setting: Setting, newest: int) -> Array:
-    """The dictionary, r x m, with its least used points replaced by the `newest` rows of X."""
+def renew_dictionary(D: Array, X: Array, setting: Setting, newest: int) -> Array:
+    """Return the dictionary, r x m, its least used points replaced by the `newest` rows of X."""
     use = np.square(codes(X, setting.basis(D))).sum(axis=0)
     k = min(newest, int(RENEWED * len(D)))
     if k < 1:

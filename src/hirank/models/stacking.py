@@ -1,71 +1,92 @@
-"""Several models as one: weighted means of their fills."""
+"""A stack of models: the weighted mean of their imputed values, and the weights."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 from scipy.optimize import nnls
 
-from hirank._typing import Array, BoolArray
+from hirank._typing import Array, BoolArray, Shape
 from hirank.core.bounds import Bounds, clip_missing
-from hirank.models.row_models import RowModel
+from hirank.models.dictionary import Dictionary
+from hirank.models.low_rank import Subspace
+from hirank.models.mixture import Mixture
 
-LEAST = 0.03
-"""Weights below are taken for chance."""
-WORTH = 0.99
-"""Times the error of the best candidate alone: a blend must be better to be worth it."""
-TAME = 3.0
+MIN_WEIGHT = 0.03
+"""Smaller weights are taken for chance."""
+MAX_RELATIVE_LOSS = 0.99
+"""Loss over that of the best model alone, below which a stack is worth it."""
+HUBER = 3.0
 """Mean absolute residuals beyond which a residual counts linearly: few entries must not decide."""
 ROUNDS = 4
 
 
 @dataclass(frozen=True)
-class Blend:
-    """The weighted mean of what several models fill in: a `RowModel`."""
+class Stack:
+    """The weighted mean of the values that several models impute: a `RowModel`."""
 
-    parts: tuple[RowModel, ...]
-    weights: Array  # sum to 1
-    kinds: tuple[str, ...]  # names; parts of one kind differ by chance only
-    bounds: Bounds | None = None  # of the fills, v features in scaled units
+    models: tuple[Dictionary | Mixture | Subspace, ...]
+    weights: Annotated[Array, Shape("p")]  # nonnegative, with sum 1
+    families: tuple[str, ...]  # p names; models of one family differ by their random start
+    bounds: Bounds | None = None  # of imputed values, v features in scaled units
+
+    @property
+    def width(self) -> int:
+        """The number of features v."""
+        return self.models[0].width
 
     def complete(self, X: Array, observed: BoolArray) -> Array:
-        return self.mean(self.fills(X, observed), X, observed)
+        return self.average(self.complete_each(X, observed), X, observed)
 
-    def fills(self, X: Array, observed: BoolArray) -> list[Array]:
-        """What each part fills in, n x v."""
+    def complete_each(self, X: Array, observed: BoolArray) -> list[Array]:
+        """Return the rows as each model imputes them, n x v."""
         return [
-            clip_missing(self.bounds, part.complete(X, observed), observed) for part in self.parts
+            clip_missing(self.bounds, model.complete(X, observed), observed)
+            for model in self.models
         ]
 
-    def mean(self, fills: list[Array], X: Array, observed: BoolArray) -> Array:
-        """The fills, n x v each, as one."""
-        whole = sum(w * fill for w, fill in zip(self.weights, fills, strict=True))
-        return np.where(observed, X, whole)
+    def average(self, filled: list[Array], X: Array, observed: BoolArray) -> Array:
+        """Return the weighted mean of tables, n x v, one per model."""
+        mean = sum(w * one for w, one in zip(self.weights, filled, strict=True))
+        return np.where(observed, X, mean)
 
-    def shares(self) -> Array:
-        """The weights of the kinds, in order."""
-        own = np.array(self.kinds)
-        return np.array([self.weights[own == kind].sum() for kind in dict.fromkeys(self.kinds)])
+    def family_weights(self) -> Array:
+        """Return the weight of each family, in order."""
+        own = np.array(self.families)
+        return np.array([self.weights[own == name].sum() for name in dict.fromkeys(self.families)])
 
-    def spread(self, fills: list[Array]) -> Array:
-        """How far the kinds are from the whole in their fills, n x v each."""
-        own = np.array(self.kinds)
+    def spread(self, filled: list[Array]) -> Array:
+        """Return how far the families are from the stack, n x v, from tables of each model."""
+        own, tables = np.array(self.families), np.stack(filled)
         means = []
-        for kind in dict.fromkeys(self.kinds):
-            shares = np.where(own == kind, self.weights, 0)
-            means.append(np.tensordot(shares / shares.sum(), np.stack(fills), axes=1))
-        return disagreement(np.stack(means), np.tensordot(self.weights, np.stack(fills), axes=1))
+        for name in dict.fromkeys(self.families):
+            shares = np.where(own == name, self.weights, 0)
+            means.append(np.tensordot(shares / shares.sum(), tables, axes=1))
+        return disagreement(np.stack(means), np.tensordot(self.weights, tables, axes=1))
+
+    def check(self) -> None:
+        """Raise ValueError if the parts do not fit together."""
+        p = len(self.models)
+        if not p or p != len(self.weights) or p != len(self.families):
+            raise ValueError("each model must have a weight and a family")
+        if (self.weights < 0).any() or abs(self.weights.sum() - 1) > 1e-6:
+            raise ValueError("weights must be nonnegative and sum to 1")
+        if len({model.width for model in self.models}) > 1:
+            raise ValueError("the models must describe the same features")
+        if self.bounds is not None and len(self.bounds.lower) != self.width:
+            raise ValueError(f"bounds must describe {self.width} features")
 
 
-def disagreement(fills: Array, whole: Array) -> Array:
-    """Root mean square distance of several fills, over the first axis, from one."""
-    distance: Array = np.sqrt(np.mean((fills - whole) ** 2, axis=0))
+def disagreement(imputed: Array, mean: Array) -> Array:
+    """Return the root mean square distance of several sets of values, over the first axis."""
+    distance: Array = np.sqrt(np.mean((imputed - mean) ** 2, axis=0))
     return distance
 
 
-def typical(residuals: Array) -> float:
-    """The geometric mean of mean absolute and root mean square.
+def selection_loss(residuals: Array) -> float:
+    """Return the geometric mean of mean absolute and root mean square error.
 
     By the first alone, guessing the most frequent value beats the mean; by the second alone, a few
     entries far off decide.
@@ -73,29 +94,30 @@ def typical(residuals: Array) -> float:
     return float(np.sqrt(np.mean(np.abs(residuals)) * np.sqrt(np.mean(residuals**2))))
 
 
-def weigh(fills: Array, truth: Array) -> Array:
-    """Weights of c candidates, from what they filled in for h hidden entries, h x c.
+def stacking_weights(imputed: Array, truth: Array) -> Array:
+    """Return the weights of c models from what they imputed for h held-out entries, h x c.
 
-    None is negative and their sum is 1. If a blend gains nothing over the best candidate, that one
+    Weights are nonnegative and sum to 1. If a stack gains nothing over the best model, that model
     has all the weight.
     """
-    errors = [typical(fill - truth) for fill in fills.T]
-    alone = np.eye(fills.shape[1])[int(np.argmin(errors))]
+    losses = [selection_loss(one - truth) for one in imputed.T]
+    alone = np.eye(imputed.shape[1])[int(np.argmin(losses))]
     weights = alone
     for _ in range(ROUNDS):
-        residual = np.abs(fills @ weights - truth)
-        trust = 1 / np.sqrt(np.maximum(residual, TAME * residual.mean() + 1e-300))
-        weights = _least_squares(fills * trust[:, None], truth * trust)
-    weights = np.where(weights < LEAST, 0, weights)
+        residual = np.abs(imputed @ weights - truth)
+        trust = 1 / np.sqrt(np.maximum(residual, HUBER * residual.mean() + 1e-300))
+        weights = _simplex_least_squares(imputed * trust[:, None], truth * trust)
+    weights = np.where(weights < MIN_WEIGHT, 0, weights)
     weights = weights / weights.sum() if weights.any() else alone
-    return weights if typical(fills @ weights - truth) < WORTH * min(errors) else alone
+    loss = selection_loss(imputed @ weights - truth)
+    return weights if loss < MAX_RELATIVE_LOSS * min(losses) else alone
 
 
-def _least_squares(A: Array, b: Array) -> Array:
-    """The x >= 0 with sum 1 that brings A x closest to b."""
+def _simplex_least_squares(A: Array, b: Array) -> Array:
+    """Return the x >= 0 with sum 1 that minimizes |A x - b|."""
     heavy = 1e3 * max(float(np.abs(A).max()), 1e-300)
     try:
         x, _ = nnls(np.vstack([A, np.full(A.shape[1], heavy)]), np.append(b, heavy))
-    except RuntimeError:  # it went in circles
+    except RuntimeError:  # nnls did not converge
         x = np.ones(A.shape[1])
     return x / x.sum() if x.sum() > 0 else np.full(len(x), 1 / len(x))

@@ -19,14 +19,16 @@ Inside, arrays are m x n, so that a feature's series is contiguous.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Annotated
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.linalg import cho_solve_banded, cholesky_banded
 
-from hirank._typing import Array, BoolArray, IntArray
+from hirank._typing import Array, BoolArray, IntArray, Shape
 from hirank.core.masking import MaskingConfig
 from hirank.models.gaps import check_times, interpolate
+from hirank.models.mixture import check_covariance
 
 LEVEL = 0.1
 """Weight of staying near the mean. Samples follow each other closely, so each counts for a part."""
@@ -52,8 +54,8 @@ MOST_STEPS = 300
 
 
 @dataclass(frozen=True)
-class Drift:
-    """How samples change with time, and how far a fill can be trusted: plain arrays.
+class TemporalSmoother:
+    """How rows change with time, and how accurate another completion, the fill, is.
 
     Attributes
     ----------
@@ -64,15 +66,22 @@ class Drift:
         Covariance of changes in one unit of time.
     unit : float
         The usual time between rows.
-    doubt : m
+    fill_variance : m
         Variance at which a fill counts, feature by feature; infinite: not at all.
     """
 
-    mean: Array
-    spread: Array
-    change: Array
+    mean: Annotated[Array, Shape("m")]
+    spread: Annotated[Array, Shape("m m")]
+    change: Annotated[Array, Shape("m m")]
     unit: float
-    doubt: Array
+    fill_variance: Annotated[Array, Shape("m", finite=False)]
+
+    def check(self) -> None:
+        """Raise ValueError if the parts do not fit together."""
+        if not self.unit > 0 or not (self.fill_variance > 0).all():
+            raise ValueError("unit and fill_variance must be positive")
+        check_covariance(self.spread)
+        check_covariance(self.change)
 
     def combine(
         self,
@@ -105,23 +114,23 @@ class Drift:
         missing = ~observed.T
         goal, weight = np.zeros(missing.shape), np.zeros(missing.shape)
         if fill is not None:
-            said = missing & np.isfinite(fill.T)
-            goal = np.where(said, fill.T - self.mean[:, None], 0)
-            weight = np.where(said, 1 / self.doubt[:, None], 0)
+            known = missing & np.isfinite(fill.T)
+            goal = np.where(known, fill.T - self.mean[:, None], 0)
+            weight = np.where(known, 1 / self.fill_variance[:, None], 0)
         start = interpolate(X - self.mean, observed, times).T
         problem = _Problem(missing, rates, *_precisions(self.change, self.spread), weight)
         completed = problem.solve(start, weight * goal, EXACT).T + self.mean
         return np.where(observed, X, completed)
 
 
-def learn(
+def fit_smoother(
     X: Array,
     observed: BoolArray,
     hidden: BoolArray,
     times: ArrayLike | None,
     fill: Array,
     rng: np.random.Generator,
-) -> Drift:
+) -> TemporalSmoother:
     """Learn how samples change, and from hidden entries how far the fill can be trusted.
 
     Parameters
@@ -141,32 +150,32 @@ def learn(
 
     Returns
     -------
-    drift : Drift
+    smoother : TemporalSmoother
         Its ``combine`` completes this table or others.
 
     Examples
     --------
     >>> import numpy as np
-    >>> from hirank.models.temporal_smoother import learn
+    >>> from hirank.models.temporal_smoother import fit_smoother
     >>> rng = np.random.default_rng(0)
     >>> walk = rng.normal(size=(300, 2)).cumsum(axis=0)
     >>> X = np.column_stack([walk, walk.sum(axis=1)])
     >>> observed = rng.random(X.shape) < 0.7
     >>> nothing = np.zeros_like(observed)
-    >>> drift = learn(X, observed, nothing, None, np.zeros_like(X), rng)
-    >>> completed = drift.combine(X, observed)
+    >>> smoother = fit_smoother(X, observed, nothing, None, np.zeros_like(X), rng)
+    >>> completed = smoother.combine(X, observed)
     >>> bool(np.abs(completed - X).max() < 3)
     True
     """
-    blind = learn_changes(X, observed & ~hidden, times, rng)
-    doubt = learn_doubt(blind, X, observed, hidden, times, fill).doubt
-    drift = learn_changes(X, observed, times, rng) if hidden.any() else blind
-    return replace(drift, doubt=doubt)
+    blind = fit_changes(X, observed & ~hidden, times, rng)
+    fill_variance = fit_fill_variance(blind, X, observed, hidden, times, fill).fill_variance
+    smoother = fit_changes(X, observed, times, rng) if hidden.any() else blind
+    return replace(smoother, fill_variance=fill_variance)
 
 
-def learn_changes(
+def fit_changes(
     X: Array, observed: BoolArray, times: ArrayLike | None, rng: np.random.Generator
-) -> Drift:
+) -> TemporalSmoother:
     """Learn how samples change with time; no fill is trusted yet.
 
     Completed tables have smoother changes than true ones. So the table is not completed but drawn
@@ -193,36 +202,39 @@ def learn_changes(
         spread = (1 - new) * spread + new * (drawn @ drawn.T / drawn.shape[1])
         if not missing.any():
             break
-    return Drift(mean, spread, change, unit, np.full(len(mean), np.inf))
+    return TemporalSmoother(mean, spread, change, unit, np.full(len(mean), np.inf))
 
 
-def learn_doubt(
-    drift: Drift,
+def fit_fill_variance(
+    smoother: TemporalSmoother,
     X: Array,
     observed: BoolArray,
     hidden: BoolArray,
     times: ArrayLike | None,
     fill: Array,
-) -> Drift:
+) -> TemporalSmoother:
     """Learn how far a fill can be trusted, from hidden entries that it has not seen.
 
     The error of the fill at the hidden entries of a feature says how it compares with the other
-    features; how it compares with neighbors in time is tried out. In doubt it is trusted less: it
-    may be far off in gaps where nothing was hidden, neighbors in time hardly can.
+    features; how it compares with neighbors in time is tried out. If in doubt, it is
+    trusted less: it may be far off in gaps where nothing was held out, which neighbors in time
+    hardly are.
     """
     hidden = hidden & observed & np.isfinite(fill)
     if hidden.sum() < MaskingConfig.min_masked:
-        return replace(drift, doubt=_with_least(drift.spread, LEAST_SPREAD).diagonal().copy())
+        return replace(
+            smoother, fill_variance=_with_least(smoother.spread, LEAST_SPREAD).diagonal().copy()
+        )
     squares = np.where(hidden, X - fill, 0) ** 2
     counts = hidden.sum(axis=0)
     error = (squares.sum(axis=0) + FEW * squares.sum() / counts.sum()) / (counts + FEW)
-    error = np.maximum(error, LEAST_ERROR * _with_least(drift.spread, 0).diagonal().mean())
+    error = np.maximum(error, LEAST_ERROR * _with_least(smoother.spread, 0).diagonal().mean())
     gap = _numbered_gaps(hidden)
-    tried: list[Drift] = []
+    tried: list[TemporalSmoother] = []
     losses: list[Array] = []  # of each hidden gap
     for trust in TRUST:
         with np.errstate(divide="ignore"):
-            tried.append(replace(drift, doubt=error / trust))
+            tried.append(replace(smoother, fill_variance=error / trust))
         completed = tried[-1].combine(X, observed & ~hidden, times, fill)
         squares = (completed - X).T[hidden.T] ** 2
         losses.append(np.bincount(gap, squares).astype(np.float64))

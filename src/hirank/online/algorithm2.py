@@ -1,47 +1,49 @@
-"""A stream as in the paper: each sample, or mini-batch, improves the dictionary and is forgotten.
+"""A stream as in the paper: each row, or mini-batch, improves the dictionary and is forgotten.
 
-Scaling and bandwidth are settled on the first rows and stay; all else is Algorithm 2.
+Scaling and bandwidth are determined on the first rows and stay; all else is Algorithm 2.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
+from typing import Annotated
 
 import numpy as np
 
-from hirank._typing import Array, BoolArray
+from hirank._typing import Array, BoolArray, Shape
+from hirank.core.columns import Columns
 from hirank.core.masking import mask_row_entries
 from hirank.core.scaling import Scaling
 from hirank.core.threads import Workers
+from hirank.exceptions import SkippedRowsWarning, warn
 from hirank.kernels import Kernel, Poly
 from hirank.models.out_of_sample import paper_samples
 from hirank.online.buffer import column_means
-from hirank.online.config import Plan
-from hirank.online.prequential import Scores
-from hirank.optim.algorithm2 import PaperStream, falling_betas, paper_pass
+from hirank.online.config import Algorithm2Config
+from hirank.online.prequential import PrequentialScores
+from hirank.online.window import Update
+from hirank.optim.algorithm2 import Algorithm2State, falling_betas, paper_pass
 from hirank.optim.path import Setting
-from hirank.warn import warn_user
 
 BLOCK = 50
-"""Rows whose hidden entries are predicted together."""
+"""Rows whose held-out entries are predicted together."""
 
 
 @dataclass(frozen=True)
-class PaperModel:
-    """What was learned."""
+class Algorithm2Model:
+    """A dictionary that Algorithm 2 improves row by row."""
 
-    nonempty: BoolArray  # m: features that had a value when the stream started
-    scaling: Scaling  # of those
+    columns: Columns
     setting: Setting
-    stream: PaperStream  # dictionary and momentum, in scaled units, r x v
-    unit: Array  # v: standard deviations, in scaled units
+    state: Algorithm2State  # dictionary and momentum, in scaled units, r x v
+    unit: Annotated[Array, Shape("v")]  # standard deviations, in scaled units
     max_inner: int
     tol: float
 
     @property
     def D(self) -> Array:
-        return self.stream.D
+        return self.state.D
 
     @property
     def kernel(self) -> Kernel:
@@ -49,230 +51,251 @@ class PaperModel:
 
     @property
     def means(self) -> Array:
-        """Of the features, m; 0 for those without a value at the start."""
-        means = np.zeros(len(self.nonempty))
-        means[self.nonempty] = self.scaling.mean
+        """The column means, m; 0 for features without a value at the start."""
+        means = np.zeros(len(self.columns.has_values))
+        means[self.columns.has_values] = self.columns.scaling.mean
         return means
 
-    def dictionary(self) -> Array:
-        """In the units of the data, r x m."""
-        return self.raw(self.D, np.full((len(self.D), len(self.nonempty)), np.nan))
+    def points(self) -> Array:
+        """Return the dictionary in the units of the data, r x m."""
+        return self.unscale(self.D, np.full((len(self.D), len(self.columns.has_values)), np.nan))
 
-    def told(self, rows: Array) -> BoolArray:
-        """Which rows, n x m, have a value to go by."""
-        seen = self.scaled(rows)[1]
-        return (seen.sum(axis=1) > 0) | (seen.shape[1] == 0)
+    def has_observed(self, rows: Array) -> BoolArray:
+        """Return which rows, n x m, have a value that the model can use."""
+        known = self.scale(rows)[1]
+        return (known.sum(axis=1) > 0) | (known.shape[1] == 0)
 
-    def scaled(self, rows: Array) -> tuple[Array, BoolArray]:
-        """Rows, n x m, NaN = missing, in units of the model, n x v, 0 where missing."""
-        known = ~np.isnan(rows)
-        seen = known[:, self.nonempty][:, self.scaling.varying]
-        X = self.scaling.forward(np.where(known, rows, 0)[:, self.nonempty])
-        return np.where(seen, X, 0), seen
+    def scale(self, rows: Array) -> tuple[Array, BoolArray]:
+        """Return rows, n x m, NaN = missing, in units of the model, n x v, 0 where missing."""
+        X, known = self.columns.scale(rows, ~np.isnan(rows))
+        return np.where(known, X, 0), known
 
-    def raw(self, X: Array, rows: Array) -> Array:
-        """Scaled rows, n x v, in the units of the data, n x m; known entries as they are."""
+    def unscale(self, X: Array, rows: Array) -> Array:
+        """Return scaled rows, n x v, in the units of the data, n x m; known entries stay."""
         filled = np.zeros(rows.shape)
-        filled[:, self.nonempty] = self.scaling.backward(X)
+        filled[:, self.columns.has_values] = self.columns.scaling.backward(X)
         return np.where(np.isnan(rows), filled, rows)
 
     def complete(self, rows: Array) -> Array:
-        """Algorithm 3: fill rows, n x m, NaN = missing."""
-        X, seen = self.scaled(rows)
-        if X.shape[1]:
-            with Workers(), np.errstate(all="ignore"):
-                done = paper_samples(
-                    X,
-                    seen,
-                    self.setting.basis(self.D),
-                    max_iter=self.max_inner,
-                    tol=self.tol,
-                    relaxation=1.0 if isinstance(self.setting.kernel, Poly) else 1.1,
-                )[0]
-            # Rows that led nowhere, and rows without a value, get the mean.
-            fine = np.isfinite(done.sum(axis=1)) & seen.any(axis=1)
-            means = self.scaling.forward(self.scaling.mean[None])
-            X = np.where(fine[:, None], done, np.where(seen, X, means))
-        return self.raw(X, rows)
+        """Impute rows, n x m, NaN = missing, by Algorithm 3."""
+        X, known = self.scale(rows)
+        return self.unscale(self.complete_scaled(X, known) if X.shape[1] else X, rows)
+
+    def complete_scaled(self, X: Array, known: BoolArray) -> Array:
+        """Impute scaled rows, n x v; means where that fails, and for rows without a value."""
+        relaxation = 1.0 if isinstance(self.setting.kernel, Poly) else 1.1
+        with Workers(), np.errstate(all="ignore"):
+            done = paper_samples(
+                X,
+                known,
+                self.setting.basis(self.D),
+                max_iter=self.max_inner,
+                tol=self.tol,
+                relaxation=relaxation,
+            )[0]
+        fine = np.isfinite(done.sum(axis=1)) & known.any(axis=1)
+        means = self.columns.scaling.forward(self.columns.scaling.mean[None])
+        return np.where(fine[:, None], done, np.where(known, X, means))
+
+    def check(self) -> None:
+        """Raise ValueError if the parts do not fit together."""
+        v = int(self.columns.scaling.varying.sum())
+        if self.D.shape[1] != v or len(self.unit) != v or not len(self.D):
+            raise ValueError(f"dictionary and unit must describe the {v} features that vary")
+        if not 0 < self.max_inner <= 10**6 or self.tol < 0 or not (self.unit > 0).all():
+            raise ValueError("max_inner, tol and unit must be within their limits")
 
 
 @dataclass(frozen=True)
-class SampleStream:
-    """Where a stream stands."""
+class Algorithm2Stream:
+    """The state of a stream with Algorithm 2."""
 
     width: int
     seed: int
-    pending: Array  # rows that do not fill a batch yet, p x m
-    model: PaperModel | None = None
-    scores: Scores = field(default_factory=Scores)
+    pending: Annotated[Array, Shape("p m", finite=False)]  # rows that do not fill a batch yet
+    model: Algorithm2Model | None = None
+    scores: PrequentialScores = field(default_factory=PrequentialScores)
     samples: int = 0
     batches: int = 0
-    action: str = ""
+    update: Update = Update.NONE
 
     @classmethod
-    def empty(cls, width: int, seed: int) -> SampleStream:
+    def empty(cls, width: int, seed: int) -> Algorithm2Stream:
+        """Return a stream that has seen no rows."""
         return cls(width, seed, np.zeros((0, width)))
 
     def means(self) -> Array:
-        """Of the features, m: those of the model, else of the rows that are held, else 0."""
+        """Return the column means, m: those of the model, otherwise of the rows at hand, or 0."""
         return column_means(self.pending) if self.model is None else self.model.means
 
-    def needs(self, plan: Plan) -> int:
-        """Rows that are best given together."""
+    def needs(self, config: Algorithm2Config) -> int:
+        """Return how many rows are best given together."""
         if self.model is None:
-            return plan.n_start - len(self.pending)
-        return max(1, BLOCK // plan.batch_size) * plan.batch_size - len(self.pending)
+            return config.n_warmup - len(self.pending)
+        return _block_size(config) - len(self.pending)
 
-    def take(
-        self, rows: Array, plan: Plan, *, answer: bool = False
-    ) -> tuple[SampleStream, Array | None]:
-        """With rows, each with an observed entry; if asked for, also the rows as completed.
+    def append(
+        self, rows: Array, config: Algorithm2Config, *, impute: bool = False
+    ) -> tuple[Algorithm2Stream, Array | None]:
+        """Return the stream after rows, each with a value; with `impute`, also the rows imputed.
 
-        One by one, they are completed in the course of the algorithm; in mini-batches, which may
-        not be full yet, before it.
+        One by one, they are imputed in the course of the algorithm; in mini-batches, which may not
+        be full yet, before it.
         """
         stream = replace(
             self, pending=np.concatenate([self.pending, rows]), samples=self.samples + len(rows)
         )
         if self.model is None:
-            return (stream if stream.needs(plan) > 0 else stream.learn(plan)), None
-        whole = len(stream.pending) // plan.batch_size * plan.batch_size
-        at_once = plan.batch_size == 1 and not len(self.pending)
-        before = self.model.complete(rows) if answer and not at_once else None
-        learned, filled = stream._pass(whole, plan)
-        return learned, filled if answer and before is None else before
+            return (stream if stream.needs(config) > 0 else stream.learn(config)), None
+        whole = len(stream.pending) // config.batch_size * config.batch_size
+        at_once = config.batch_size == 1 and not len(self.pending)
+        before = self.model.complete(rows) if impute and not at_once else None
+        learned, filled = stream._learn(whole, config)
+        return learned, filled if impute and before is None else before
 
-    def learn(self, plan: Plan) -> SampleStream:
-        """From all rows that are pending."""
-        stream = self if self.model is not None else self.begin(self.pending, plan)
-        return stream._pass(len(stream.pending), plan)[0]
+    def learn(self, config: Algorithm2Config) -> Algorithm2Stream:
+        """Return the stream after it has learned from all pending rows."""
+        stream = self if self.model is not None else self.start(self.pending, config)
+        return stream._learn(len(stream.pending), config)[0]
 
-    def over_table(
-        self, rows: Array, plan: Plan, stop: Callable[[int], bool]
-    ) -> tuple[SampleStream, Array]:
-        """All passes over a table, n x m: the stream after them, and the table completed.
+    def fit_table(
+        self, rows: Array, config: Algorithm2Config, stop: Callable[[int], bool]
+    ) -> tuple[Algorithm2Stream, Array]:
+        """Return the stream after all passes over a table, n x m, and the table imputed.
 
-        `stop` is told the number of each pass that is done; a true answer makes it the last.
+        `stop` is called with the number of each pass; a true return value makes it the last.
         """
-        for number, after in enumerate(self.passes(rows, plan), start=1):  # noqa: B007
+        for number, after in enumerate(self.passes(rows, config), start=1):  # noqa: B007
             if stop(number):
                 break
         return after
 
-    def passes(self, rows: Array, plan: Plan) -> Iterator[tuple[SampleStream, Array]]:
-        """The stream after each pass over a table, n x m, and the table as completed in it."""
-        stream = self.begin(rows, plan)
+    def passes(
+        self, rows: Array, config: Algorithm2Config
+    ) -> Iterator[tuple[Algorithm2Stream, Array]]:
+        """Yield the stream after each pass over a table, n x m, and the table as imputed in it."""
+        stream = self.start(rows, config)
         model = stream.model
         assert model is not None
-        X, seen = model.scaled(rows)
+        X, known = model.scale(rows)
         if not X.shape[1]:
-            yield replace(stream, samples=len(rows), batches=1), model.raw(X, rows)
+            yield replace(stream, samples=len(rows), batches=1), model.unscale(X, rows)
             return
-        Z, state = np.zeros((len(X), len(model.D))), model.stream
-        for number, beta in enumerate(_betas(plan), start=1):
+        Z, state = np.zeros((len(X), len(model.D))), model.state
+        for number, beta in enumerate(_betas(config), start=1):
             setting = replace(model.setting, beta=float(beta))
-            X, Z, state = _paper_pass(X, seen, Z, state.restart(), setting, plan)
-            after = replace(model, stream=state, setting=setting)
-            batches = number * -(-len(X) // plan.batch_size)
+            X, Z, state = _pass(X, known, Z, state.restart(), setting, config)
+            after = replace(model, state=state, setting=setting)
+            batches = number * -(-len(X) // config.batch_size)
             after_pass = replace(stream, model=after, samples=len(rows), batches=batches)
-            yield after_pass, model.raw(X, rows)
+            yield after_pass, model.unscale(X, rows)
 
-    def begin(self, rows: Array, plan: Plan) -> SampleStream:
-        """Settle scaling and bandwidth on rows, n x m, and draw the dictionary."""
+    def start(self, rows: Array, config: Algorithm2Config) -> Algorithm2Stream:
+        """Determine scaling and bandwidth on rows, n x m, and draw the dictionary."""
         rng = np.random.default_rng([self.seed, self.batches])
-        known = ~np.isnan(rows)
-        nonempty = known.sum(axis=0) > 0
-        kept = rows[:, nonempty], known[:, nonempty]
-        scaling = Scaling.measure(*kept, scale=plan.scale and "standard")
-        spread = Scaling.measure(*kept, scale="standard").spread
-        varying = scaling.varying
-        X = scaling.forward(np.where(kept[1], kept[0], 0))
-        X = np.where(kept[1][:, varying], X, 0)
-        stage = plan.stages[0]
+        observed = ~np.isnan(rows)
+        columns = Columns.measure(rows, observed, scale=config.scale and "standard")
+        kept, known = columns.keep(rows, observed)
+        spread = Scaling.measure(kept, known, scale="standard").spread
+        varying = columns.scaling.varying
+        X, known = columns.scale(rows, observed)
+        X = np.where(known, X, 0)
         setting = Setting(
-            plan.kernel.resolve(X, stage.bandwidth), stage.beta, float(plan.options.alpha)
+            config.kernel.resolve(X, config.bandwidth), config.beta, float(config.solver.alpha)
         )
-        D = rng.standard_normal((plan.components(len(X)), X.shape[1]))
-        model = PaperModel(
-            nonempty,
-            scaling,
+        D = rng.standard_normal((config.n_components(len(X)), X.shape[1]))
+        model = Algorithm2Model(
+            columns,
             setting,
-            PaperStream.start(D),
-            spread[varying] / scaling.spread[varying],
-            plan.options.max_iter,
-            plan.options.tol,
+            Algorithm2State.start(D),
+            spread[varying] / columns.scaling.spread[varying],
+            config.solver.max_iter,
+            config.solver.tol,
         )
-        return replace(self, model=model, action="started")
+        return replace(self, model=model, update=Update.STARTED)
 
-    def _pass(self, count: int, plan: Plan) -> tuple[SampleStream, Array]:
-        """Learn from the first `count` pending rows; returns them completed."""
+    def _learn(self, count: int, config: Algorithm2Config) -> tuple[Algorithm2Stream, Array]:
+        """Learn from the first `count` pending rows, and return them imputed."""
         model = self.model
         assert model is not None
         rows, pending = self.pending[:count], self.pending[count:]
-        X, seen = model.scaled(rows)
-        scores, filled, state = self.scores, X.copy(), model.stream
-        size = max(1, BLOCK // plan.batch_size) * plan.batch_size
+        X, known = model.scale(rows)
+        scores, filled, state = self.scores, X.copy(), model.state
+        size = _block_size(config)
         for start in range(0, count if X.shape[1] else 0, size):
             part = slice(start, start + size)
-            now = replace(model, stream=state)
-            if plan.scoring:
+            now = replace(model, state=state)
+            if config.monitor:
                 at = self.samples - len(self.pending) + min(start + size, count)
                 rng = np.random.default_rng([self.seed, at])
-                scores = scores.add(_predicted(now, X[part], seen[part], rng), at)
+                scores = scores.add(_held_out_errors(now, X[part], known[part], rng), at)
             Z = np.zeros((len(X[part]), len(model.D)))
-            filled[part], _, state = _paper_pass(X[part], seen[part], Z, state, model.setting, plan)
+            filled[part], _, state = _pass(X[part], known[part], Z, state, model.setting, config)
         done = replace(
             self,
             pending=pending,
-            model=replace(model, stream=state),
+            model=replace(model, state=state),
             scores=scores,
-            batches=self.batches + -(-count // plan.batch_size),
-            action="learned",
+            batches=self.batches + -(-count // config.batch_size),
+            update=Update.REFINED,
         )
-        return done, model.raw(filled, rows)
+        return done, model.unscale(filled, rows)
+
+    def check(self) -> None:
+        """Raise ValueError if the parts do not fit together."""
+        m = self.width
+        if m < 1 or self.pending.shape[1] != m or np.isinf(self.pending).any():
+            raise ValueError(f"pending rows must have {m} features, and no infinite value")
+        if self.seed >= 2**32 or self.samples < len(self.pending):
+            raise ValueError("seed and samples must be within their limits")
+        if self.model is not None and len(self.model.columns.has_values) != m:
+            raise ValueError(f"the model must have {m} features")
 
 
-def _predicted(model: PaperModel, X: Array, seen: BoolArray, rng: np.random.Generator) -> Array:
-    """Errors of a few entries that are hidden, in standard deviations."""
-    hidden = mask_row_entries(seen, rng)
-    left = np.where(seen & ~hidden, X, np.nan)
-    flat = replace(
-        model,
-        nonempty=np.ones(X.shape[1], bool),
-        scaling=Scaling(np.zeros(X.shape[1]), np.ones(X.shape[1]), np.zeros(X.shape[1])),
-    )
-    return (np.abs(flat.complete(left) - X) / model.unit)[hidden]
+def _block_size(config: Algorithm2Config) -> int:
+    return max(1, BLOCK // config.batch_size) * config.batch_size
 
 
-def _paper_pass(
+def _held_out_errors(
+    model: Algorithm2Model, X: Array, known: BoolArray, rng: np.random.Generator
+) -> Array:
+    """Return the errors of a few entries that are held out, in standard deviations."""
+    held_out = mask_row_entries(known, rng)
+    left = np.where(known & ~held_out, X, 0)
+    predicted = model.complete_scaled(left, known & ~held_out)
+    return (np.abs(predicted - X) / model.unit)[held_out]
+
+
+def _pass(
     X: Array,
-    seen: BoolArray,
+    known: BoolArray,
     Z: Array,
-    state: PaperStream,
+    state: Algorithm2State,
     setting: Setting,
-    plan: Plan,
-) -> tuple[Array, Array, PaperStream]:
+    config: Algorithm2Config,
+) -> tuple[Array, Array, Algorithm2State]:
     with Workers():  # BLAS on one thread: these products are small
         X, Z, after = paper_pass(
             X,
-            seen,
+            known,
             Z,
             state,
             setting,
-            batch_size=plan.batch_size,
-            max_inner=plan.options.max_iter,
-            tol=plan.options.tol,
+            batch_size=config.batch_size,
+            max_inner=config.solver.max_iter,
+            tol=config.solver.tol,
         )
     if after.rejected > state.rejected:
-        warn_user(
-            f"{after.rejected - state.rejected} sample(s) led to numbers that are not finite and "
-            "were not learned from. Check their values, use scale=True, or mode='window'."
+        reason = (
+            "they led to numbers that are not finite. Check their values, use scale=True, or "
+            "OnlineImputer."
         )
+        warn(SkippedRowsWarning(after.rejected - state.rejected, reason))
     return X, Z, after
 
 
-def _betas(plan: Plan) -> Array:
-    """The ridge of each pass."""
-    if plan.falling is None or plan.passes == 1:
-        return np.full(plan.passes, plan.stages[0].beta)
-    return falling_betas(plan.passes, *plan.falling)
+def _betas(config: Algorithm2Config) -> Array:
+    """Return the ridge of each pass."""
+    if config.falling is None or config.n_passes == 1:
+        return np.full(config.n_passes, config.beta)
+    return falling_betas(config.n_passes, *config.falling)

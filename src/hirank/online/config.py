@@ -1,4 +1,4 @@
-"""What a user chose for a stream, in terms of the solvers."""
+"""Settings of a stream: what the user has set, and the constants behind it."""
 
 from __future__ import annotations
 
@@ -10,18 +10,44 @@ from hirank.optim.path import SolverConfig, Stage
 
 
 @dataclass(frozen=True)
-class Plan:
-    """Nothing here changes while a stream runs."""
+class WindowConfig:
+    """Settings of a stream with a window; each constant was measured (docs/notes/stream.md)."""
 
     kernel: Kernel
-    stages: tuple[Stage, ...]  # the whole path; one stage in paper mode
-    components: Callable[[int], int]  # points in the dictionary for so many rows, at most as many
-    options: SolverConfig  # alpha, steps and tolerance
+    stages: tuple[Stage, ...]  # the whole path
+    n_components: Callable[[int], int]  # points of the dictionary for so many rows
+    solver: SolverConfig
     scale: bool
-    window: int  # rows that are remembered
-    batch_size: int  # rows that are learned together
-    n_start: int  # rows that it takes to start
-    passes: int  # over a table that is there as a whole
-    falling: tuple[float, float] | None  # ridge of the first and the last pass, in paper mode
-    scoring: bool  # hide a few entries of each row and predict them
-    react: bool  # learn anew when that goes wrong
+    window: int  # rows that are kept
+    batch_size: int  # rows that are learned from together
+    n_warmup: int  # rows before the first fit
+    monitor: bool  # hold out a few entries of each row and predict them
+    refit_on_drift: bool  # fit again when these predictions become worse
+    growth: float = 2.0  # the path is fitted again when the window has grown by this factor,
+    young_growth: float = 1.5  # by this one if it has fewer rows than a stream starts with
+    rounds: int = 10  # evaluations per stage for rows on arrival; a table takes more
+    min_rest: int = 2  # batches between two refits after a drift; doubled each time that the next
+    # drift follows at once, up to half a window: a stream that keeps changing would cost too much
+    n_restart: int = 100  # rows since a change from which the model is restarted
+    refit_share: int = 3  # a refit takes this many times fewer steps than the first fit
+    max_shift: float = 1.0  # standard deviations that a mean may move before features are rescaled
+    max_stretch: float = 2.0  # factor that a standard deviation may change before that
+    broken_scale: float = 5.0  # times that change: no step brings the points back, so restart
+    min_held_out: int = 50  # held-out entries needed to compare stages on
+
+
+@dataclass(frozen=True)
+class Algorithm2Config:
+    """Settings of a stream with Algorithm 2 of the paper."""
+
+    kernel: Kernel
+    bandwidth: float
+    beta: float
+    n_components: Callable[[int], int]
+    solver: SolverConfig
+    scale: bool
+    batch_size: int
+    n_warmup: int
+    monitor: bool
+    n_passes: int = 1  # over a table that is given as a whole
+    falling: tuple[float, float] | None = None  # ridge of the first and the last pass

@@ -1,66 +1,76 @@
-"""How good the fills of a stream are, judged without any truth.
+"""Prequential errors: predictions of observed entries that are held out as rows arrive.
 
-As rows arrive, a few of their observed entries are hidden and predicted. The errors, in standard
-deviations of the features, tell a user how far to trust the fills (1 is as poor as filling with the
-mean), and the model when the world has changed.
+The errors, in standard deviations of the features, show how accurate imputed values are (1 is as
+poor as the column mean), and when the distribution has changed.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from typing import Annotated
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hirank._typing import Array
+from hirank._typing import Array, Shape
 
 BLOCK = 50
-"""Errors that a judgment rests on."""
-KEPT = 24 * BLOCK
-"""Errors that the usual level is taken from."""
+"""Errors of a block, whose median is compared."""
+MAX_ERRORS = 24 * BLOCK
+"""Errors from which the usual level is computed."""
 RECENT = 4 * BLOCK
 """Errors behind the running error that is reported."""
 JUMP = 2.0
-"""Times the usual level: something has changed."""
-POOR = 0.4
-"""Median error as large as when filling with the mean, in standard deviations."""
-WORST = 1e9
-"""Largest error that is kept, so that no wild value makes sums overflow."""
+"""Times the usual level from which the distribution has changed."""
+POOR_MEDIAN = 0.4
+"""Median error of the column mean, in standard deviations."""
+MAX_ERROR = 1e9
+"""Largest error that is kept, so that an outlier does not make sums overflow."""
 NEGLIGIBLE = 1e-3
-"""Median error below which nothing is worth a reaction."""
-LINES = 1000
-"""Most lines of the history; when it is full, neighbors are merged."""
+"""Median error below which a change does not matter."""
+MAX_LINES = 1000
+"""Maximum number of lines of the history; when it is full, neighbors are merged."""
 
 HISTORY = np.dtype([("samples", np.int64), ("error", np.float64), ("entries", np.int64)])
 
 
 @dataclass(frozen=True)
-class Scores:
-    """Errors of hidden entries. Nothing here grows without bound."""
+class PrequentialScores:
+    """Errors of held-out entries. Nothing here grows without bound."""
 
-    errors: Array = field(default_factory=lambda: np.zeros(0))  # newest last
-    history: NDArray[np.void] = field(default_factory=lambda: np.zeros(0, HISTORY))
+    errors: Annotated[Array, Shape("e")] = field(default_factory=lambda: np.zeros(0))  # newest last
+    history: Annotated[NDArray[np.void], HISTORY] = field(
+        default_factory=lambda: np.zeros(0, HISTORY)
+    )
 
-    def add(self, errors: Array, samples: int) -> Scores:
-        """With the absolute errors of a batch that ends at row number `samples`."""
+    def check(self) -> None:
+        """Raise ValueError if the parts do not fit together."""
+        errors, entries = self.history["error"], self.history["entries"]
+        if (self.errors < 0).any() or (errors < 0).any() or np.isinf(errors).any():
+            raise ValueError("errors must be finite and not negative")
+        if (entries <= 0).any():
+            raise ValueError("each line of the history must have entries")
+
+    def add(self, errors: Array, samples: int) -> PrequentialScores:
+        """Return the scores with the absolute errors of a batch that ends at row `samples`."""
         if not len(errors):
             return self
-        errors = np.fmin(errors, WORST)
+        errors = np.fmin(errors, MAX_ERROR)
         line = np.array([(samples, np.sqrt(np.mean(np.square(errors))), len(errors))], HISTORY)
-        history = self.history if len(self.history) < LINES else _halved(self.history)
-        return Scores(
-            np.concatenate([self.errors, errors])[-KEPT:], np.concatenate([history, line])
+        history = self.history if len(self.history) < MAX_LINES else _halved(self.history)
+        return PrequentialScores(
+            np.concatenate([self.errors, errors])[-MAX_ERRORS:], np.concatenate([history, line])
         )
 
-    def forget(self) -> Scores:
-        """Without the usual level: the model has started over."""
+    def forget(self) -> PrequentialScores:
+        """Return the scores without the usual level, for a model that was restarted."""
         return replace(self, errors=self.errors[:0])
 
     @property
     def recent(self) -> float:
         """Root mean square of the last errors; NaN before there are any."""
         last = self.history[-1:]["error"]
-        if not len(self.errors):  # just started over
+        if not len(self.errors):  # just restarted
             return float(last[0]) if len(last) else np.nan
         return float(np.sqrt(np.mean(np.square(self.errors[-RECENT:]))))
 
@@ -68,8 +78,8 @@ class Scores:
     def jumped(self) -> bool:
         """Whether the last errors are far above the usual level.
 
-        Medians, because a few rows that go wrong are no change. The usual level is what the better
-        part of the blocks before reached, so that a change does not hide behind itself.
+        Medians, because a few rows that go wrong are not a change. The usual level is what the
+        better part of the blocks before reached, so that a change does not conceal itself.
         """
         blocks = len(self.errors) // BLOCK
         if blocks < 3:
@@ -80,12 +90,12 @@ class Scores:
 
     @property
     def poor(self) -> bool:
-        """Whether the last fills are about as poor as feature means."""
-        return len(self.errors) >= BLOCK and bool(np.median(self.errors[-BLOCK:]) > POOR)
+        """Whether the last predictions are about as poor as column means."""
+        return len(self.errors) >= BLOCK and bool(np.median(self.errors[-BLOCK:]) > POOR_MEDIAN)
 
 
 def _halved(history: NDArray[np.void]) -> NDArray[np.void]:
-    """Each two neighbors as one line."""
+    """Return the history with each two neighboring lines merged."""
     first, second = history[0::2], history[1::2]
     merged = second.copy()
     entries = first["entries"] + second["entries"]

@@ -1,302 +1,355 @@
-"""A stream that remembers its last rows, and learns from them batch by batch.
+"""A stream that keeps its last rows and learns from them batch by batch.
 
-A row is completed on arrival with the model as it stands, and joins the window. After each batch
-the dictionary takes a few steps. Three things call for more:
+A row is imputed on arrival with the model as it stands, and joins the window. After each batch the
+dictionary takes a few steps. Three things call for more:
 
-- the window has doubled, say: the path is walked again, from the fills and the dictionary at hand;
-- fills of hidden entries are worse than usual, or features have left their scale: the same;
-- those fills are as poor as feature means: the rows from before the change are of no use any more,
-  and the model starts over with the rows since.
+- the window has grown: the path is fitted again, from the imputed rows and dictionary at hand;
+- predictions of held-out entries became worse, or features left their scale: the same;
+- these predictions are as poor as column means: the rows before the change are of no use any more,
+  and the model is restarted with the rows since.
 
-All records are frozen. A stream moves on by making a new record, so that one that was interrupted
-is still whole. What it learns depends on the rows alone, not on how they were cut into calls.
+All records are frozen. A stream advances by making a new record, so that one that was interrupted
+is still complete. What it learns depends on the rows alone, not on how they were split into calls.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from enum import Enum
+from typing import Annotated
 
 import numpy as np
 
-from hirank._typing import Array, BoolArray
-from hirank.core.masking import MaskingConfig, mask_row_entries
-from hirank.core.scaling import Scaling
+from hirank._typing import Array, Shape
+from hirank.core.columns import Columns
+from hirank.core.masking import mask_row_entries
 from hirank.core.threads import Workers
-from hirank.models.fit_dictionary import Task, complete_table, walk
-from hirank.models.refine_dictionary import grown, refine, renewed
-from hirank.models.row_models import Fitted
-from hirank.online.buffer import Memory, Model, column_means, wider
-from hirank.online.config import Plan
-from hirank.online.prequential import Scores
+from hirank.models.dictionary import Dictionary
+from hirank.models.fit_dictionary import DictionaryProblem, fit_dictionary, fit_path
+from hirank.models.refine_dictionary import grow_dictionary, refine_dictionary, renew_dictionary
+from hirank.online.buffer import Buffer, WindowModel, column_means, pad_features
+from hirank.online.config import WindowConfig
+from hirank.online.prequential import PrequentialScores
 from hirank.online.rescale import (
-    came_alive,
     deviation,
-    measured_again,
+    has_new_feature,
+    measure_again,
     scale_change,
-    scaled,
-    with_late_means,
+    update_means,
 )
 from hirank.optim.path import PathSolution, rescale_ridges
 
-GROWTH = 2.0
-"""The path is walked again when the window has grown by this factor."""
-YOUNG_GROWTH = 1.5
-"""The same for a window with fewer rows than a stream starts with: it has just started over."""
-ROUNDS = 10
-"""Evaluations per stage for rows on arrival: fewer than for a table, and nearly as good."""
-REST = 2
-"""Batches between two walks that a change calls for; twice as many each time that the next change
-follows at once, up to half a window. A stream that never settles would cost too much."""
-FRESH = 100
-"""Rows since a change that it takes to start over."""
-FEWER_STEPS = 3
-"""A walk from fills at hand takes this many times fewer steps than one from nothing."""
-BROKEN = 5.0
-"""Times the change of scale that calls for a walk: points of the dictionary are then so far off
-that no step brings them back."""
+
+class Update(Enum):
+    """What the last batch led to."""
+
+    NONE = "none"  # nothing could be learned from it
+    STARTED = "started"  # the first fit
+    REFINED = "refined"  # a few steps of the dictionary
+    REFITTED = "refitted"  # the path again, from the model at hand
+    RESTARTED = "restarted"  # the path again, from the rows alone
+
+
+class Cause(Enum):
+    """Why a model was refitted or restarted."""
+
+    WINDOW = "the window has grown"
+    ERRORS = "errors have increased"
+    POOR = "errors are as large as those of column means"
+    SCALE = "features have left their scale"
+    FEATURE = "a new feature varies"
 
 
 @dataclass(frozen=True)
-class WindowStream:
-    """Where a stream stands."""
+class StreamState:
+    """The state of a stream with a window."""
 
     width: int  # features
     seed: int
-    pending: Array  # rows since the last batch, p x m
-    memory: Memory
-    model: Model | None = None
-    scores: Scores = field(default_factory=Scores)
+    pending: Annotated[Array, Shape("p m", finite=False)]  # rows since the last batch
+    buffer: Buffer
+    model: WindowModel | None = None
+    scores: PrequentialScores = field(default_factory=PrequentialScores)
     samples: int = 0  # rows seen, also those without any value
-    batches: int = 0  # learned
-    walked: int = 0  # rows in the window when the path was last walked
+    batches: int = 0  # learned from
+    fitted_rows: int = 0  # rows in the window when the path was last fitted
     rested: int = 0  # batches since
-    rest: int = REST  # batches that it takes before the next reaction
-    suspect: int = 0  # rows since fills went poor
-    walks: int = 0
-    action: str = ""  # what the last batch led to
+    rest: int = 2  # batches that have to pass before the next refit because of a drift
+    suspect: int = 0  # rows since predictions became poor
+    update: Update = Update.NONE
+    cause: Cause | None = None
 
     @classmethod
-    def empty(cls, width: int, seed: int) -> WindowStream:
-        nothing = np.zeros((0, width))
-        return cls(width, seed, nothing, Memory.of(nothing))
+    def empty(cls, width: int, seed: int) -> StreamState:
+        """Return a stream that has seen no rows."""
+        rows = np.zeros((0, width))
+        return cls(width, seed, rows, Buffer.from_rows(rows))
 
-    def widened(self, count: int) -> WindowStream:
-        """With so many features more, none of which had a value so far."""
+    def add_features(self, count: int) -> StreamState:
+        """Return the stream with so many features more, which had no values so far."""
         return replace(
             self,
             width=self.width + count,
-            pending=wider(self.pending, count, np.nan),
-            memory=self.memory.widened(count),
-            model=None if self.model is None else self.model.widened(count),
+            pending=pad_features(self.pending, count, np.nan),
+            buffer=self.buffer.add_features(count),
+            model=None if self.model is None else self.model.add_features(count),
         )
 
     def means(self) -> Array:
-        """Of the features, m: those of the model, else of the rows that are held, else 0."""
+        """Return the column means, m: those of the model, otherwise of the rows at hand, or 0."""
         means = np.full(self.width, np.nan) if self.model is None else self.model.means
-        held = np.concatenate([self.memory.rows, self.pending])
-        return np.where(np.isnan(means), column_means(held), means)
+        rows = np.concatenate([self.buffer.rows, self.pending])
+        return np.where(np.isnan(means), column_means(rows), means)
 
-    def needs(self, plan: Plan) -> int:
-        """Rows still to come before something is learned."""
-        whole = plan.batch_size if self.model is not None else plan.n_start
-        return whole - len(self.pending)
+    def needs(self, config: WindowConfig) -> int:
+        """Return how many rows are missing until something is learned."""
+        size = config.batch_size if self.model is not None else config.n_warmup
+        return size - len(self.pending)
 
-    def take(
-        self, rows: Array, plan: Plan, *, answer: bool = False
-    ) -> tuple[WindowStream, Array | None]:
-        """With rows, at most as many as it needs, each with an observed entry.
+    def append(
+        self, rows: Array, config: WindowConfig, *, impute: bool = False
+    ) -> tuple[StreamState, Array | None]:
+        """Return the stream after rows, at most as many as it needs, each with a value.
 
-        If asked for an answer and there is a model: also the rows as completed before it learned
-        from them.
+        With `impute`, and if there is a model, also return the rows as imputed before anything is
+        learned from them.
         """
-        filled = self.model.complete(rows) if answer and self.model is not None else None
-        stream = replace(
+        filled = self.model.complete(rows) if impute and self.model is not None else None
+        state = replace(
             self,
             pending=np.concatenate([self.pending, rows]),
             samples=self.samples + len(rows),
         )
-        return (stream if stream.needs(plan) > 0 else stream.learn(plan)), filled
+        return (state if state.needs(config) > 0 else state.learn(config)), filled
 
-    def learn(self, plan: Plan) -> WindowStream:
-        """From the rows that are pending."""
+    def learn(self, config: WindowConfig) -> StreamState:
+        """Return the stream after it has learned from the pending rows."""
         rng = np.random.default_rng([self.seed, self.batches])
-        batch = Memory.of(self.pending)
-        stream = replace(self, pending=self.pending[:0], batches=self.batches + 1)
+        batch = Buffer.from_rows(self.pending)
+        state = replace(self, pending=self.pending[:0], batches=self.batches + 1)
         if self.model is None:
-            return replace(stream, memory=batch.last(plan.window))._begin(plan, rng, "started")
-        batch, errors = _arrive(batch, self.model, plan, rng)
+            state = replace(state, buffer=batch.last(config.window), rest=config.min_rest)
+            return _start(state, config, rng, Update.STARTED)
+        batch, errors = _predict_held_out(batch, self.model, config, rng)
         scores = self.scores.add(errors, self.samples)
-        poor = plan.react and scores.poor and (scores.jumped or self.suspect > 0)
-        memory = self.memory.joined(batch).last(plan.window)
-        stream = replace(
-            stream,
-            memory=memory,
-            model=with_late_means(self.model, memory),
+        poor = config.refit_on_drift and scores.poor and (scores.jumped or self.suspect > 0)
+        buffer = self.buffer.extend(batch).last(config.window)
+        state = replace(
+            state,
+            buffer=buffer,
+            model=update_means(self.model, buffer),
             scores=scores,
             rested=self.rested + 1,
             suspect=self.suspect + len(batch) if poor else 0,
         )
-        return stream._move_on(plan, rng)
+        return _update(state, config, rng)
 
-    def _move_on(self, plan: Plan, rng: np.random.Generator) -> WindowStream:
-        """Do what the state of the window calls for."""
-        model, n = self.model, len(self.memory)
-        assert model is not None
-        if self.suspect >= min(FRESH, plan.n_start):
-            fresh = replace(self, memory=self.memory.last(self.suspect), suspect=0)
-            fresh = fresh._begin(plan, rng, "started over: fills had become as poor as means")
-            return replace(fresh, scores=self.scores.forget())
-        if self.rested >= REST and came_alive(self.memory, model):
-            return self._begin(plan, rng, "started over: a feature has come alive")
-        growth = GROWTH if self.walked >= plan.n_start else YOUNG_GROWTH
-        full = n == plan.window and growth * self.walked > plan.window > self.walked
-        if n >= growth * self.walked or full:
-            return self._walk_again(plan, rng, "walked again: the window has grown")
-        # Fills as poor as means: the next batch tells whether to start over. Until then, wait.
-        if self.rested >= self.rest and not self.suspect:
-            if plan.react and self.scores.jumped:
-                return self._react(plan, rng, "walked again: fills had become worse")
-            change = scale_change(self.memory, model, plan)
-            if change > BROKEN:
-                return self._begin(plan, rng, "started over: features had left their scale")
-            if change > 1:
-                return self._react(plan, rng, "walked again: features had left their scale")
-        return self._refine()
+    def check(self) -> None:
+        """Raise ValueError if the parts do not fit together."""
+        m = self.width
+        if m < 1 or self.pending.shape[1] != m or self.buffer.rows.shape[1] != m:
+            raise ValueError(f"pending rows and buffer must have {m} features")
+        if np.isinf(self.pending).any() or self.seed >= 2**32 or not self.rest:
+            raise ValueError("pending rows, seed and rest must be within their limits")
+        if self.samples < max(len(self.pending), self.fitted_rows):
+            raise ValueError("samples must count all rows")
+        if self.model is not None and (len(self.model.unit) != m or not len(self.buffer)):
+            raise ValueError(f"the model must have {m} features, and rows that it was fitted to")
 
-    def _react(self, plan: Plan, rng: np.random.Generator, action: str) -> WindowStream:
-        """Walk again because of a change."""
-        longest = max(REST, plan.window // (2 * plan.batch_size))
-        rest = min(2 * self.rest, longest) if self.rested < 2 * self.rest else REST
-        return replace(self._walk_again(plan, rng, action), rest=rest)
 
-    def _begin(self, plan: Plan, rng: np.random.Generator, action: str) -> WindowStream:
-        """Learn from the window alone."""
-        rows = self.memory.limited().rows
-        observed = ~np.isnan(rows)
-        nonempty = observed.sum(axis=0) > 0
-        typical = self.memory.typical()[:, nonempty]
-        scaling = Scaling.measure(typical, ~np.isnan(typical), scale=plan.scale and "standard")
-        X, seen = scaled(rows, nonempty, scaling)
-        usable = seen.any(axis=1)
-        r = plan.components(int(usable.sum()))
-        if scaling.varying.any():
-            task = Task(X[usable], seen[usable], r, plan.kernel, plan.stages, plan.options)
-            with Workers() as workers:
-                result = complete_table(task, workers, rng)
-        else:
-            result = PathSolution.empty(X, r)
-        means = np.full(self.width, np.nan) if self.model is None else self.model.means.copy()
-        # What the model before took hidden entries for may be far off: nothing to start from.
-        blank = replace(self.memory, guess=np.full(rows.shape, np.nan))
-        stream = replace(self, memory=blank)
-        return stream._with(result, nonempty, scaling, plan, means, action)
+def next_update(state: StreamState, config: WindowConfig) -> tuple[Update, Cause | None]:
+    """Return what the state of the window calls for."""
+    model, n = state.model, len(state.buffer)
+    assert model is not None
+    if state.suspect >= min(config.n_restart, config.n_warmup):
+        return Update.RESTARTED, Cause.POOR
+    if state.rested >= config.min_rest and has_new_feature(state.buffer, model):
+        return Update.RESTARTED, Cause.FEATURE
+    young = state.fitted_rows < config.n_warmup
+    growth = config.young_growth if young else config.growth
+    full = n == config.window and growth * state.fitted_rows > config.window > state.fitted_rows
+    if n >= growth * state.fitted_rows or full:
+        return Update.REFITTED, Cause.WINDOW
+    # Predictions as poor as means: the next batch decides whether to restart. Until then, wait.
+    if state.rested >= state.rest and not state.suspect:
+        if config.refit_on_drift and state.scores.jumped:
+            return Update.REFITTED, Cause.ERRORS
+        change = scale_change(state.buffer, model, config)
+        if change > config.broken_scale:
+            return Update.RESTARTED, Cause.SCALE
+        if change > 1:
+            return Update.REFITTED, Cause.SCALE
+    return Update.REFINED, None
 
-    def _walk_again(self, plan: Plan, rng: np.random.Generator, action: str) -> WindowStream:
-        """Walk the path over the window, from the fills and the dictionary at hand."""
-        assert self.model is not None
-        fitted, memory = self.model.fitted, self.memory.limited()
-        if not fitted.settings:
-            return self._begin(plan, rng, action)
-        scaling = measured_again(memory, self.model, plan)
-        X, seen = scaled(memory.rows, fitted.nonempty, scaling)
-        usable = seen.any(axis=1)
-        if not usable.any():  # all features that vary are silent
-            return self._refine()
-        start = scaled(memory.filled, fitted.nonempty, scaling)[0][usable]
-        guess, hidden = scaled(memory.guess, fitted.nonempty, scaling)
-        X, seen, guess = X[usable], seen[usable], guess[usable]
-        hidden = hidden[usable] & seen
-        stages = plan.stages
-        if hidden.sum() < MaskingConfig.min_masked:
-            hidden[:] = False
-            stages = stages[: self.model.end]
-        D = scaling.forward(fitted.scaling.backward(fitted.D))
-        size = max(len(D), plan.components(len(X)))
-        if size > len(D):
-            D = grown(D, start, seen, size, rng)
-        else:
-            D = renewed(D, start, fitted.settings[-1], plan.batch_size)
-        options = replace(plan.options, max_iter=max(1, plan.options.max_iter // FEWER_STEPS))
-        task = Task(X, seen, len(D), plan.kernel, stages, options)
-        with Workers() as workers:
-            start = np.where(hidden, guess, start)
-            result = walk(task, start, D, hidden, workers, restart_after=())
-        return self._with(result, fitted.nonempty, scaling, plan, self.model.means.copy(), action)
 
-    def _refine(self) -> WindowStream:
-        """A few steps of the dictionary."""
-        assert self.model is not None
-        fitted = self.model.fitted
-        if not fitted.settings:
-            return replace(self, action="nothing varies")
-        filled = self.memory.filled
-        wild = ((filled < self.model.low) | (filled > self.model.high)).sum(axis=1) > 0
-        if wild.all():
-            return replace(self, action="nothing but wild values")
-        X, _ = scaled(filled[~wild], fitted.nonempty, fitted.scaling)
-        with Workers() as workers:
-            D = refine(X, fitted.D, fitted.settings[-1], workers)
-        settings = rescale_ridges(fitted.settings, self.model.stages, D)
-        model = replace(self.model, fitted=replace(fitted, D=D, settings=settings))
-        return replace(self, model=model, action="refined")
+def _update(state: StreamState, config: WindowConfig, rng: np.random.Generator) -> StreamState:
+    """Return the stream after the update that its window calls for."""
+    update, cause = next_update(state, config)
+    if update is Update.REFINED:
+        return _refine(state)
+    if cause is Cause.POOR:
+        recent = replace(state, buffer=state.buffer.last(state.suspect), suspect=0)
+        restarted = _start(recent, config, rng, update, cause)
+        return replace(restarted, scores=state.scores.forget())
+    if update is Update.RESTARTED:
+        return _start(state, config, rng, update, cause)
+    refitted = _refit(state, config, rng, cause)
+    if cause is Cause.WINDOW:
+        return refitted
+    longest = max(config.min_rest, config.window // (2 * config.batch_size))
+    follows = state.rested < 2 * state.rest
+    return replace(refitted, rest=min(2 * state.rest, longest) if follows else config.min_rest)
 
-    def _with(
-        self,
-        result: PathSolution,
-        nonempty: BoolArray,
-        scaling: Scaling,
-        plan: Plan,
-        means: Array,
-        action: str,
-    ) -> WindowStream:
-        """The stream with a model that was just walked; `means` are those of earlier windows."""
-        rows = self.memory.rows
-        observed = ~np.isnan(rows)
-        means[nonempty] = scaling.mean
-        end = len(result.settings)
-        settings = rescale_ridges(result.settings, plan.stages, result.D)
-        # Every second stage, counted from the end, is nearly as good for new rows at half the cost.
-        thin = slice((end + 1) % 2, None, 2)
-        fitted = Fitted(nonempty, scaling, result.D, settings[thin], ROUNDS)
-        unit = np.full(self.width, np.nan)
-        kept = np.flatnonzero(nonempty)[scaling.varying]
-        unit[kept] = (
-            scaling.spread[scaling.varying]
-            if plan.scale
-            else deviation(self.memory.typical()[:, kept])
+
+def _start(
+    state: StreamState,
+    config: WindowConfig,
+    rng: np.random.Generator,
+    update: Update,
+    cause: Cause | None = None,
+) -> StreamState:
+    """Fit a model to the window alone."""
+    rows = state.buffer.clip_outliers().rows
+    observed = ~np.isnan(rows)
+    inliers = state.buffer.inliers()
+    has_values = observed.sum(axis=0) > 0
+    columns = Columns.measure(
+        inliers[:, has_values],
+        ~np.isnan(inliers[:, has_values]),
+        scale=config.scale and "standard",
+    )
+    columns = replace(columns, has_values=has_values)
+    X, known = columns.scale(rows, observed)
+    usable = known.any(axis=1)
+    r = config.n_components(int(usable.sum()))
+    if columns.scaling.varying.any():
+        problem = DictionaryProblem(
+            X[usable], known[usable], r, config.kernel, config.stages, config.solver
         )
-        low, high = self.memory.limits()
-        model = Model(fitted, plan.stages[:end][thin], end, unit, means, low, high)
-        filled = np.where(observed, rows, np.nan_to_num(means))
-        usable = observed[:, kept].any(axis=1)
-        part = filled[:, nonempty]
-        if len(kept):
-            part[usable] = scaling.backward(result.X)
-        else:
-            part = scaling.backward(result.X)
-        filled[:, nonempty] = np.where(observed[:, nonempty], rows[:, nonempty], part)
-        return replace(
-            self,
-            memory=replace(self.memory, filled=filled),
-            model=model,
-            walked=len(rows),
-            rested=0,
-            walks=self.walks + 1,
-            action=action,
-        )
+        with Workers() as workers:
+            solution = fit_dictionary(problem, workers, rng)
+    else:
+        solution = PathSolution.empty(X, r)
+    means = np.full(state.width, np.nan) if state.model is None else state.model.means.copy()
+    # Predictions of the model before may be far off: nothing to start from.
+    forgotten = replace(state.buffer, predicted=np.full(rows.shape, np.nan))
+    state = replace(state, buffer=forgotten, update=update, cause=cause)
+    return _with_model(state, solution, columns, config, means)
 
 
-def _arrive(
-    batch: Memory, model: Model, plan: Plan, rng: np.random.Generator
-) -> tuple[Memory, Array]:
-    """Complete a batch, and predict a few entries that are hidden meanwhile: their errors."""
+def _refit(
+    state: StreamState, config: WindowConfig, rng: np.random.Generator, cause: Cause | None
+) -> StreamState:
+    """Fit the path to the window, from the imputed rows and the dictionary at hand."""
+    model, buffer = state.model, state.buffer.clip_outliers()
+    assert model is not None
+    dictionary = model.dictionary
+    if not dictionary.settings:
+        return _start(state, config, rng, Update.REFITTED, cause)
+    columns = replace(model.columns, scaling=measure_again(buffer, model, config))
+    X, known = columns.scale(buffer.rows, ~np.isnan(buffer.rows))
+    usable = known.any(axis=1)
+    if not usable.any():  # no feature that varies has values in the window
+        return _refine(state)
+    start = columns.scale(buffer.filled, ~np.isnan(buffer.filled)).X[usable]
+    predicted, held_out = columns.scale(buffer.predicted, ~np.isnan(buffer.predicted))
+    X, known, predicted = X[usable], known[usable], predicted[usable]
+    held_out = held_out[usable] & known
+    stages = config.stages
+    if held_out.sum() < config.min_held_out:
+        held_out[:] = False
+        stages = stages[: model.n_stages]
+    D = columns.scaling.forward(model.columns.scaling.backward(dictionary.D))
+    size = max(len(D), config.n_components(len(X)))
+    if size > len(D):
+        D = grow_dictionary(D, start, known, size, rng)
+    else:
+        D = renew_dictionary(D, start, dictionary.settings[-1], config.batch_size)
+    max_iter = max(1, config.solver.max_iter // config.refit_share)
+    solver = replace(config.solver, max_iter=max_iter)
+    problem = DictionaryProblem(X, known, len(D), config.kernel, stages, solver)
+    with Workers() as workers:
+        start = np.where(held_out, predicted, start)
+        solution = fit_path(problem, start, D, held_out, workers, restart_after=())
+    state = replace(state, update=Update.REFITTED, cause=cause)
+    return _with_model(state, solution, columns, config, model.means.copy())
+
+
+def _refine(state: StreamState) -> StreamState:
+    """Take a few steps of the dictionary."""
+    model = state.model
+    assert model is not None
+    if not model.dictionary.settings:
+        return replace(state, update=Update.NONE, cause=None)
+    filled = state.buffer.filled
+    outlying = ((filled < model.low) | (filled > model.high)).sum(axis=1) > 0
+    if outlying.all():
+        return replace(state, update=Update.NONE, cause=None)
+    rows = filled[~outlying]
+    X = model.columns.scale(rows, ~np.isnan(rows)).X
+    dictionary = model.dictionary
+    with Workers() as workers:
+        D = refine_dictionary(X, dictionary.D, dictionary.settings[-1], workers)
+    settings = rescale_ridges(dictionary.settings, model.stages, D)
+    refined = replace(model, dictionary=replace(dictionary, D=D, settings=settings))
+    return replace(state, model=refined, update=Update.REFINED, cause=None)
+
+
+def _with_model(
+    state: StreamState,
+    solution: PathSolution,
+    columns: Columns,
+    config: WindowConfig,
+    means: Array,
+) -> StreamState:
+    """Return the stream with a model that was just fitted; `means` are those of earlier windows."""
+    rows, has_values, scaling = state.buffer.rows, columns.has_values, columns.scaling
+    observed = ~np.isnan(rows)
+    means[has_values] = scaling.mean
+    n_stages = len(solution.settings)
+    settings = rescale_ridges(solution.settings, config.stages, solution.D)
+    # Every second stage, counted from the end, is nearly as good for new rows at half the cost.
+    thin = slice((n_stages + 1) % 2, None, 2)
+    dictionary = Dictionary(solution.D, settings[thin], config.rounds)
+    unit = np.full(state.width, np.nan)
+    features = np.flatnonzero(columns.varying)
+    unit[features] = (
+        scaling.spread[scaling.varying]
+        if config.scale
+        else deviation(state.buffer.inliers()[:, features])
+    )
+    low, high = state.buffer.limits()
+    model = WindowModel(
+        columns, dictionary, config.stages[:n_stages][thin], n_stages, unit, means, low, high
+    )
+    filled = np.where(observed, rows, np.nan_to_num(means))
+    usable = observed[:, features].any(axis=1)
+    part = filled[:, has_values]
+    if len(features):
+        part[usable] = scaling.backward(solution.X)
+    else:
+        part = scaling.backward(solution.X)
+    filled[:, has_values] = np.where(observed[:, has_values], rows[:, has_values], part)
+    return replace(
+        state,
+        buffer=replace(state.buffer, filled=filled),
+        model=model,
+        fitted_rows=len(rows),
+        rested=0,
+    )
+
+
+def _predict_held_out(
+    batch: Buffer, model: WindowModel, config: WindowConfig, rng: np.random.Generator
+) -> tuple[Buffer, Array]:
+    """Impute a batch, and predict a few entries that are held out; also return their errors."""
     rows = batch.rows
-    hidden = np.zeros(rows.shape, bool)
-    if plan.scoring:
-        columns = model.columns
-        hidden[:, columns] = mask_row_entries(~np.isnan(rows[:, columns]), rng)
-    filled = model.complete(np.where(hidden, np.nan, rows))
-    guess = np.where(hidden, filled, np.nan)
+    held_out = np.zeros(rows.shape, bool)
+    if config.monitor:
+        features = model.features
+        held_out[:, features] = mask_row_entries(~np.isnan(rows[:, features]), rng)
+    filled = model.complete(np.where(held_out, np.nan, rows))
+    predicted = np.where(held_out, filled, np.nan)
     with np.errstate(over="ignore"):
-        errors = (np.abs(filled - rows) / model.unit)[hidden]
-    return Memory(rows, np.where(np.isnan(rows), filled, rows), guess), errors
+        errors = (np.abs(filled - rows) / model.unit)[held_out]
+    return Buffer(rows, np.where(np.isnan(rows), filled, rows), predicted), errors

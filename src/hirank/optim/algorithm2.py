@@ -7,10 +7,11 @@ A batch of one is the algorithm as printed.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
 
-from hirank._typing import Array, BoolArray
+from hirank._typing import Array, BoolArray, Shape
 from hirank.kernels import RBF, Kernel, Poly
 from hirank.optim.algorithm2_steps import sweep
 from hirank.optim.path import Setting
@@ -28,7 +29,7 @@ ROWS = 1000
 
 
 @dataclass(frozen=True)
-class PaperStream:
+class Algorithm2State:
     """What Algorithm 2 keeps of the samples it has seen.
 
     Parameters
@@ -41,18 +42,18 @@ class PaperStream:
         How many samples left no trace because they led to numbers that are not finite.
     """
 
-    D: Array
-    last_D: Array
+    D: Annotated[Array, Shape("r v")]
+    last_D: Annotated[Array, Shape("r v")]
     rejected: int = 0
 
     @classmethod
-    def start(cls, D: Array) -> PaperStream:
+    def start(cls, D: Array) -> Algorithm2State:
         """A stream that has seen nothing, at the dictionary D, r x m."""
         return cls(D, np.zeros_like(D))
 
-    def restart(self) -> PaperStream:
+    def restart(self) -> Algorithm2State:
         """The stream without its momentum, as the paper begins every pass over a table."""
-        return PaperStream(self.D, np.zeros_like(self.D), self.rejected)
+        return Algorithm2State(self.D, np.zeros_like(self.D), self.rejected)
 
 
 def falling_betas(passes: int, first: float = FIRST_BETA, last: float = LAST_BETA) -> Array:
@@ -77,7 +78,7 @@ def paper_pass(
     X: Array,
     observed: BoolArray,
     Z: Array,
-    stream: PaperStream,
+    stream: Algorithm2State,
     setting: Setting,
     *,
     batch_size: int = 1,
@@ -85,7 +86,7 @@ def paper_pass(
     tol: float = 1e-5,
     momentum: float = 0.5,
     relaxation: float = 1.1,
-) -> tuple[Array, Array, PaperStream]:
+) -> tuple[Array, Array, Algorithm2State]:
     """One pass over the rows of X, n x m, in order: completed X, codes Z and the stream after it.
 
     All results are new arrays of float64. A batch that leads to numbers that are not finite changes
@@ -99,7 +100,7 @@ def paper_pass(
         True = known: these entries never change.
     Z : array, n x r
         Codes of the pass before, zeros at first. They matter to `tol` only.
-    stream : PaperStream
+    stream : Algorithm2State
         For a pass over a table ``stream.restart()``, for an endless stream what the last call
         returned.
     setting : Setting
@@ -124,7 +125,7 @@ def paper_pass(
     >>> observed = np.ones(X.shape, bool)
     >>> observed[4, 1] = False
     >>> known = np.where(observed, X, 0)
-    >>> stream, Z = PaperStream.start(X[[0, 2, 5]]), np.zeros((6, 3))
+    >>> stream, Z = Algorithm2State.start(X[[0, 2, 5]]), np.zeros((6, 3))
     >>> filled, Z, stream = paper_pass(known, observed, Z, stream, Setting(RBF(4.0), 1e-3))
     >>> bool(3.5 < filled[4, 1] < 4.5)
     True
@@ -156,7 +157,7 @@ def paper_pass(
                 float(momentum),
                 float(relaxation),
             )
-    return np.where(observed, given, X), Z, PaperStream(D, last_D, rejected)
+    return np.where(observed, given, X), Z, Algorithm2State(D, last_D, rejected)
 
 
 def _kernel_numbers(kernel: Kernel) -> tuple[int, float]:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple, Protocol, TypeVar
+from typing import Annotated, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
-from hirank._typing import Array
+from hirank._typing import Array, SavedAs
 from hirank.core.objective import Basis
 from hirank.exceptions import StopReason
-from hirank.kernels import Kernel
+from hirank.kernels import RBF, Kernel, Poly
 from hirank.optim.loop import Solver, has_stalled, minimize
 from hirank.optim.trace import Monitor
 
@@ -37,13 +37,20 @@ class Stage(NamedTuple):
 class Setting:
     """A stage in units of the kernel: what a dictionary needs to be evaluated in this stage."""
 
-    kernel: Kernel
+    kernel: Annotated[Kernel, SavedAs(RBF | Poly)]
     beta: float
     alpha: float = 0.0
 
     def basis(self, D: Array) -> Basis:
         """Return the basis that the dictionary D, r x m, is in this stage."""
         return Basis(self.kernel, D, self.beta, self.alpha)
+
+    def check(self) -> None:
+        """Raise ValueError if the parts do not fit together."""
+        if isinstance(self.kernel, RBF) and self.kernel.sigma is None:
+            raise ValueError("the kernel must have a length scale")
+        if not self.beta > 0 or not self.alpha >= 0:
+            raise ValueError("beta must be positive, and alpha not negative")
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""A second look at samples that may sit in the wrong place, between two stages.
+"""New starting points, between two stages, for samples that may have ended in the wrong place.
 
 A point of the dictionary that is used by one sample only explains that sample by itself, wherever
 it is, and so says nothing about its missing entries. Such samples are solved again without the

@@ -7,12 +7,13 @@ from dataclasses import dataclass
 from enum import Enum
 from threading import Lock
 from time import perf_counter
-from typing import NamedTuple, TypeAlias
+from typing import Annotated, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hirank._text import plural
+from hirank._typing import Shape
 from hirank.exceptions import StopReason
 
 TRACE = np.dtype(
@@ -86,10 +87,10 @@ Subscriber: TypeAlias = Callable[[ProgressEvent], None]
 class RunInfo:
     """How a fit went: what estimators publish as ``objective_``, ``n_iter_`` and so on."""
 
-    objective: float
+    objective: Annotated[float, Shape("", finite=False)]
     reason: StopReason
     stop_reason: str  # a sentence
-    trace: NDArray[np.void]  # columns step, stage, objective, seconds
+    trace: Annotated[NDArray[np.void], TRACE]
 
     @property
     def n_iter(self) -> int:
@@ -175,6 +176,13 @@ class Monitor:
     def trace(self) -> NDArray[np.void]:
         """Return all steps; columns step, stage, objective, seconds."""
         return np.array(self._lines, dtype=TRACE)
+
+    def finish_search(self, selected: str) -> RunInfo:
+        """Return how a search went; `selected` describes what it has selected."""
+        if self.reason is not None:
+            stop = describe_stop(self.reason, steps=self.steps, max_time=self.max_time)
+            selected = f"{stop} {selected}"
+        return RunInfo(np.nan, self.reason or StopReason.CONVERGED, selected, self.trace)
 
     def finish(
         self,

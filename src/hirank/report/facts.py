@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from hirank._text import number, percent, plural
 from hirank._typing import Array, IntArray
-from hirank.estimators.kfmc import KFMC
+from hirank.estimators.imputer import Imputer
 from hirank.estimators.plot_data import Coverage, check_coverage, evenly_spaced, split_stages
-from hirank.estimators.summary import THIN
+from hirank.estimators.summary import MAX_SPARSE
 from hirank.report.table import ImputedTable
 
 MAX_CELLS = 2000  # in the list of imputed values
@@ -95,20 +95,20 @@ class Facts:
     cells: list[Cell]
 
 
-def collect_facts(model: KFMC, table: ImputedTable, coverage: float) -> Facts:
+def collect_facts(model: Imputer, table: ImputedTable, coverage: float) -> Facts:
     """Return the facts of a fitted model and the table that it has imputed."""
     summary = model.summary()
     check = check_coverage(model, coverage)
     counts, imputed = table.observed.sum(axis=1), table.imputed.any(axis=1)
     empty = np.flatnonzero((counts == 0) & imputed)
-    few = imputed & (counts > 0) & (counts <= THIN) & (table.observed.shape[1] > THIN)
+    few = imputed & (counts > 0) & (counts <= MAX_SPARSE) & (table.observed.shape[1] > MAX_SPARSE)
     sparse = np.flatnonzero(few)[np.argsort(counts[few], kind="stable")]
     return Facts(
         table=table,
         n_missing=int((~table.observed).sum()),
         n_imputed=int(table.imputed.sum()),
         summary=summary,
-        n_held_out=summary["n_hidden"],
+        n_held_out=summary["n_held_out"],
         columns=list(_columns(model, table, summary, check)),
         trials=list(_trials(model.search_results_)),
         n_stages=len(split_stages(model.trace_)),
@@ -130,7 +130,7 @@ def sort_by_largest(columns: list[Column], attribute: str) -> list[Column]:
 
 
 def _columns(
-    model: KFMC, table: ImputedTable, summary: dict[str, Any], check: Coverage | None
+    model: Imputer, table: ImputedTable, summary: dict[str, Any], check: Coverage | None
 ) -> Iterator[Column]:
     names = list(getattr(model, "feature_names_in_", ()))
     judged = {row["feature"]: row for row in summary.get("features", ())}
@@ -146,10 +146,10 @@ def _columns(
             int(missing[j]),
             missing[j] / len(table.observed),
             int(imputed[j]),
-            row.get("n_hidden", 0),
+            row.get("n_held_out", 0),
             error,
             row.get("linear_error", np.nan),
-            row.get("remark") or _remark(table, j, bool(summary["n_hidden"]) and np.isnan(error)),
+            row.get("remark") or _remark(table, j, bool(summary["n_held_out"]) and np.isnan(error)),
             widths[j],
             float(inside.mean()) if len(inside) >= MIN_ENTRIES else np.nan,
         )
@@ -194,7 +194,7 @@ def _trials(results: dict[str, NDArray[Any]]) -> Iterator[Trial]:
             if row[name] and not np.isnan(row[name])
         ]
         yield Trial(
-            str(row["candidate"]),
+            str(row["family"]),
             ", ".join(settings),
             float(row["error"]),
             float(row["weight"]),

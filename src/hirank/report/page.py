@@ -18,7 +18,7 @@ from markupsafe import Markup
 from hirank._atomic import replace_file
 from hirank._text import duration, number, percent, plural
 from hirank._typing import PathLike
-from hirank.estimators.kfmc import KFMC
+from hirank.estimators.imputer import Imputer
 from hirank.report.facts import collect_facts, sort_by_largest
 from hirank.report.pictures import draw_columns, draw_pictures
 from hirank.report.table import make_table
@@ -26,7 +26,7 @@ from hirank.report.table import make_table
 
 def write_report(
     path: PathLike,
-    model: KFMC,
+    model: Imputer,
     X: Any,
     filled: Any,
     *,
@@ -46,7 +46,7 @@ def write_report(
     ----------
     path : str or path
         The file to write.
-    model : KFMC
+    model : Imputer
         The model that was fitted to X.
     X : array-like, n_samples x n_features
         The table with missing values.
@@ -70,12 +70,12 @@ def write_report(
     >>> import tempfile
     >>> from pathlib import Path
     >>> import numpy as np
-    >>> from hirank import KFMC
+    >>> from hirank import Imputer
     >>> from hirank.report import write_report
     >>> rng = np.random.default_rng(0)
     >>> X = rng.normal(size=(40, 1)) * [1, 2, 3] + rng.normal(size=(40, 3)) / 4
     >>> X[::4, 1] = np.nan
-    >>> model = KFMC(max_iter=20, random_state=0)
+    >>> model = Imputer(max_iter=20, random_state=0)
     >>> filled = model.fit_transform(X)
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = Path(folder) / "report.html"

@@ -18,7 +18,7 @@ from matplotlib.figure import Figure
 
 from hirank import plot
 from hirank._text import percent
-from hirank.estimators.kfmc import KFMC
+from hirank.estimators.imputer import Imputer
 from hirank.report.facts import Facts, sort_by_largest
 
 MAX_COLUMNS = 20  # with a picture of their held-out entries
@@ -47,7 +47,7 @@ STYLE = {
 }
 
 
-def draw_pictures(model: KFMC, facts: Facts) -> dict[str, Markup]:
+def draw_pictures(model: Imputer, facts: Facts) -> dict[str, Markup]:
     """Return the pictures of the whole table by the names of the functions that draw them."""
     table = facts.table
     known = np.where(table.observed, table.values, np.nan)
@@ -67,7 +67,7 @@ def draw_pictures(model: KFMC, facts: Facts) -> dict[str, Markup]:
     return found
 
 
-def draw_columns(model: KFMC, facts: Facts, max_columns: int = MAX_COLUMNS) -> dict[int, Markup]:
+def draw_columns(model: Imputer, facts: Facts, max_columns: int = MAX_COLUMNS) -> dict[int, Markup]:
     """Return pictures of the held-out entries of the columns with the largest errors."""
     judged = [column for column in facts.columns if column.n_held_out]
     found = {}

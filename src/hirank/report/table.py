@@ -12,7 +12,7 @@ from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted
 
 from hirank._typing import Array, BoolArray, IntArray
-from hirank.estimators.kfmc import KFMC
+from hirank.estimators.imputer import Imputer
 from hirank.estimators.plot_data import column_names, restore_columns
 from hirank.estimators.validation import is_missing
 
@@ -68,7 +68,7 @@ class ImputedTable:
 
 
 def make_table(
-    model: KFMC,
+    model: Imputer,
     X: Any,
     filled: Any,
     names: Sequence[object] | None,
@@ -76,8 +76,8 @@ def make_table(
     labels: Sequence[object] | None,
 ) -> ImputedTable:
     """Return the table of a report; raise if its parts do not fit together."""
-    if not isinstance(model, KFMC):
-        raise TypeError(f"model must be a fitted hirank.KFMC; got {type(model).__name__}.")
+    if not isinstance(model, Imputer):
+        raise TypeError(f"model must be a fitted hirank.Imputer; got {type(model).__name__}.")
     check_is_fitted(model)
     names = getattr(X, "columns", None) if names is None else names
     table = _to_floats(X)

@@ -1,1 +1,1 @@
-"""Which model a table needs: candidates, tried on entries hidden from them, and blends."""
+"""Model selection: families of models are compared on held-out entries, and stacked."""

@@ -1,199 +1,137 @@
-"""Linear and locally linear candidates: tried on folds, then fitted to everything."""
+"""Families that are not dictionaries: column means, Gaussians and their mixtures, low rank."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator
+from dataclasses import dataclass
 from time import perf_counter
-from typing import Any
+from typing import ClassVar
 
 import numpy as np
 
-from hirank._typing import Array, BoolArray
-from hirank.core.threads import Workers
-from hirank.models.als import ALSConfig, fit_low_rank, select_rank, with_constant
-from hirank.models.em import (
-    EMConfig,
-    EMFit,
-    fit_mixture,
-    grow_mixtures,
-    independent_gaussian,
-    max_components,
-)
-from hirank.models.mixture import Mixture
-from hirank.models.row_models import RowModel
-from hirank.models.stacking import typical
-from hirank.optim.trace import Monitor, TrialFinished
-
-FAILURES = (np.linalg.LinAlgError, FloatingPointError, ValueError)
-"""What a candidate may end in, its input being what it is; another one may still do."""
-REFIT_STEPS = 12
+from hirank._text import plural
+from hirank._typing import Array
+from hirank.models.als import fit_low_rank, select_rank, with_constant
+from hirank.models.em import EMFit, fit_mixture, grow_mixtures, independent_gaussian, max_components
+from hirank.selection.trial import FIT_FAILURES, Refit, SearchData, Trial
 
 
 @dataclass(frozen=True)
-class Bench:
-    """The table that candidates are tried on, what is hidden from them, and who does the work."""
+class ColumnMeans:
+    """Column means: what remains where the features are unrelated."""
 
-    X: Array  # n x v; 0 where not observed
-    observed: BoolArray
-    folds: list[BoolArray]
-    workers: Workers
-    record: Monitor
+    family: ClassVar[str] = "column means"
 
-    @property
-    def truth(self) -> Array:
-        """The hidden entries of all folds, h."""
-        return np.concatenate([self.X[hidden] for hidden in self.folds])
-
-    def hidden(self, fills: Sequence[Array]) -> Array:
-        """The same entries of tables, n x v, one per fold."""
-        return np.concatenate([F[hidden] for F, hidden in zip(fills, self.folds, strict=True)])
-
-    def error(self, fills: Sequence[Array]) -> float:
-        """How far the fills are from the hidden entries: see `typical`."""
-        return typical(self.hidden(fills) - self.truth)
-
-    def tell(self, tried: Tried) -> None:
-        """Tell what came of a candidate."""
-        seconds = self.record.seconds
-        self.record.notify(TrialFinished(tried.name, str(tried), tried.error, seconds))
-
-    def seen(self) -> list[BoolArray]:
-        """What each fold leaves to learn from, n x v each."""
-        return [self.observed & ~hidden for hidden in self.folds]
-
-
-@dataclass(frozen=True)
-class Tried:
-    """A candidate, and what came of it.
-
-    `error` is the typical one at hidden entries, in units of the scaled features.
-    """
-
-    name: str
-    settings: dict[str, Any]
-    fills: list[Array]  # of each fold, n x v
-    error: float
-    seconds: float
-    state: Any = field(repr=False)  # from which it can be fitted to everything
-    failure: str = ""
-
-    def told(self) -> Tried:
-        """The same without its tables, to keep."""
-        return replace(self, fills=[], state=None)
-
-    def __str__(self) -> str:
-        count = self.settings["n_components"]
-        if self.name == "kernelized" and count:
-            return f"kernelized ({self.settings['kernel']}, {count} points)"
-        if self.name == "locally linear":
-            return f"locally linear ({count} Gaussians)"
-        if self.name == "low rank" and count:
-            return f"low rank ({count})"
-        return "linear (one Gaussian)" if count == 1 else self.name
-
-
-def failed(name: str, error: Exception) -> Tried:
-    """A candidate that came to nothing."""
-    return Tried(name, {"n_components": 0}, [], np.inf, 0.0, None, str(error))
-
-
-def try_means(bench: Bench) -> list[Tried]:
-    """Column means: what remains if features have nothing to do with each other."""
-    began, seen = perf_counter(), bench.seen()
-    models = [independent_gaussian(bench.X, o) for o in seen]
-    fills = [np.where(o, bench.X, model.means[0]) for o, model in zip(seen, models, strict=True)]
-    error = bench.error(fills)
-    return [Tried("column means", {"n_components": 0}, fills, error, perf_counter() - began, None)]
-
-
-def fit_means(bench: Bench) -> tuple[Array, Mixture]:
-    """Column means of everything: fills, n x v, and the model."""
-    model = independent_gaussian(bench.X, bench.observed)
-    return np.where(bench.observed, bench.X, model.means[0]), model
-
-
-def try_mixtures(bench: Bench) -> list[Tried]:
-    """Mixtures of Gaussians of all sizes that were worth trying, one Gaussian included."""
-    if not max_components(bench.observed, EMConfig()):
-        return []
-    seen = bench.seen()
-    tables = [(np.where(o, bench.X, 0), o) for o in seen]
-    tried: list[Tried] = []
-    began = perf_counter()
-    growing = grow_mixtures(tables, bench.error, EMConfig(), bench.workers, bench.record)
-    while (levels := _next(growing, tried)) is not None:
-        fills = [level.filled for level in levels]
-        K = len(levels[0].mixture)
-        tried.append(
-            Tried(
-                "linear" if K == 1 else "locally linear",
-                {"n_components": K, "noise": levels[0].noise},
-                fills,
-                bench.error(fills),
-                perf_counter() - began,
-                levels,
-            )
-        )
-        bench.tell(tried[-1])
+    def trials(self, data: SearchData, best: Trial | None) -> Iterator[Trial]:
+        """Yield the one trial."""
         began = perf_counter()
-    return tried
+        filled = [
+            np.where(training, data.X, independent_gaussian(data.X, training).means[0])
+            for training in data.training
+        ]
+        seconds = perf_counter() - began
+        yield Trial.scored(self, self.family, {"n_components": 0}, filled, data, seconds)
+
+    def refit(self, trial: Trial | None, data: SearchData, n_models: int | None) -> list[Refit]:
+        """Return the means of all observed entries."""
+        model = independent_gaussian(data.X, data.observed)
+        return [Refit(np.where(data.observed, data.X, model.means[0]), model)]
 
 
-def _next(growing: Iterator[list[EMFit]], tried: list[Tried]) -> list[EMFit] | None:
-    """The next size of mixtures; none if there is none, or if it fails after others did not."""
-    try:
-        return next(growing, None)
-    except FAILURES as error:
-        if not tried:
-            raise
-        tried.append(failed("locally linear", error))
-        return None
+@dataclass(frozen=True)
+class GaussianMixtures:
+    """One Gaussian, which is a linear model, then mixtures of more and more of them."""
+
+    family: ClassVar[str] = "Gaussian"
+    mixture_family: ClassVar[str] = "Gaussian mixture"
+
+    def trials(self, data: SearchData, best: Trial | None) -> Iterator[Trial]:
+        """Yield a trial per noise level of one Gaussian, then one per number of components."""
+        config = data.config.mixture
+        if not max_components(data.observed, config):
+            return
+        tables = [(np.where(training, data.X, 0), training) for training in data.training]
+        growing = grow_mixtures(tables, data.loss, config, data.workers, data.monitor)
+        n_trials, began = 0, perf_counter()
+        while True:
+            try:
+                fits = next(growing, None)
+            except FIT_FAILURES as error:
+                if not n_trials:
+                    raise
+                failed = Trial.failed(self, error)
+                yield failed
+                return
+            if fits is None:
+                return
+            n_trials += 1
+            yield self._scored(fits, data, perf_counter() - began)
+            began = perf_counter()
+
+    def _scored(self, fits: list[EMFit], data: SearchData, seconds: float) -> Trial:
+        size = len(fits[0].mixture)
+        params = {"n_components": size, "noise": fits[0].noise}
+        label, family = "one Gaussian", self.family
+        if size > 1:
+            label, family = f"mixture of {size} Gaussians", self.mixture_family
+        filled = [fit.filled for fit in fits]
+        trial = Trial.scored(self, label, params, filled, data, seconds, family=family, state=fits)
+        return trial.report(data)
+
+    def refit(self, trial: Trial, data: SearchData, n_models: int | None) -> list[Refit]:
+        """Fit the mixtures of the folds to all observed entries; one Gaussian only once."""
+        fits: list[EMFit] = trial.state
+        count = 1 if len(fits[0].mixture) == 1 else n_models or data.config.n_models
+        refits = [
+            fit_mixture(
+                fit.mixture,
+                fit.noise,
+                data.X,
+                data.observed,
+                workers=data.workers,
+                monitor=data.monitor,
+                max_iter=data.config.mixture_refit_steps,
+                config=data.config.mixture,
+            )
+            for fit in fits[:count]
+        ]
+        return [Refit(fit.filled, fit.mixture) for fit in refits]
 
 
-def fit_mixtures(bench: Bench, tried: Tried, most: int) -> list[tuple[Array, Mixture]]:
-    """The mixtures of the folds once more with everything: fills, n x v, and models."""
-    levels: list[EMFit] = tried.state[: 1 if len(tried.state[0].mixture) == 1 else most]
-    again = [
-        fit_mixture(
-            one.mixture,
-            one.noise,
-            bench.X,
-            bench.observed,
-            workers=bench.workers,
-            monitor=bench.record,
-            max_iter=REFIT_STEPS,
+@dataclass(frozen=True)
+class LowRank:
+    """Low-rank factors by alternating least squares: for tables with little noise or few rows."""
+
+    family: ClassVar[str] = "low rank"
+
+    def trials(self, data: SearchData, best: Trial | None) -> Iterator[Trial]:
+        """Yield one trial: rank and ridge are selected on each fold, the middle rank is kept."""
+        began, filled, selections = perf_counter(), [], []
+        config = data.config.low_rank
+        for held_out, training in zip(data.folds, data.training, strict=True):
+            # The size of the constant feature must not depend on held-out entries either.
+            constant = with_constant(data.X, training)[0][:, -1:]
+            none = np.zeros((len(held_out), 1), bool)
+            selection = select_rank(
+                np.hstack([data.X, constant]),
+                np.hstack([data.observed, ~none]),
+                np.hstack([held_out, none]),
+                monitor=data.monitor,
+                config=config,
+            )
+            imputed: Array = (selection.factors.U @ selection.factors.V)[:, :-1]
+            filled.append(np.where(training, data.X, imputed))
+            selections.append(selection)
+        middle = sorted(selections, key=lambda one: one.rank)[len(selections) // 2]
+        params = {"n_components": middle.rank - 1, "ridge": middle.ridge}
+        label = f"low rank ({plural(middle.rank - 1, 'factor')})"
+        seconds = perf_counter() - began
+        trial = Trial.scored(self, label, params, filled, data, seconds, state=middle)
+        yield trial.report(data)
+
+    def refit(self, trial: Trial, data: SearchData, n_models: int | None) -> list[Refit]:
+        """Fit factors of the selected rank to all observed entries."""
+        filled, model = fit_low_rank(
+            data.X, data.observed, trial.state, data.monitor, data.config.low_rank
         )
-        for one in levels
-    ]
-    return [(level.filled, level.mixture) for level in again]
-
-
-def try_factors(bench: Bench) -> list[Tried]:
-    """Low-rank factors: better than a Gaussian where there is no noise, or few rows."""
-    began, fills, choices = perf_counter(), [], []
-    for hidden in bench.folds:
-        # The size of the constant must not tell of hidden entries either.
-        constant = with_constant(bench.X, bench.observed & ~hidden)[0][:, -1:]
-        none = np.zeros((len(hidden), 1), bool)
-        choice = select_rank(
-            np.hstack([bench.X, constant]),
-            np.hstack([bench.observed, ~none]),
-            np.hstack([hidden, none]),
-            monitor=bench.record,
-            config=ALSConfig(),
-        )
-        F = (choice.factors.U @ choice.factors.V)[:, :-1]
-        fills.append(np.where(bench.observed & ~hidden, bench.X, F))
-        choices.append(choice)
-    typical = sorted(choices, key=lambda c: c.rank)[len(choices) // 2]
-    settings = {"n_components": typical.rank - 1, "ridge": typical.ridge}
-    error, seconds = bench.error(fills), perf_counter() - began
-    found = Tried("low rank", settings, fills, error, seconds, typical)
-    bench.tell(found)
-    return [found]
-
-
-def fit_factors(bench: Bench, tried: Tried) -> tuple[Array, RowModel]:
-    """Factors of the chosen rank for everything: fills, n x v, and the model."""
-    return fit_low_rank(bench.X, bench.observed, tried.state, bench.record, ALSConfig())
+        return [Refit(filled, model)]

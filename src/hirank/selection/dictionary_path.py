@@ -1,37 +1,38 @@
-"""Walks of dictionaries along their paths, on all folds of a table at once."""
+"""Dictionaries fitted along a path of stages, on all folds of a table at once."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from time import perf_counter
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
+from hirank._text import plural
 from hirank._typing import Array, BoolArray
-from hirank.core.bounds import Bounds
 from hirank.kernels import Kernel
 from hirank.models.fit_dictionary import RESTART_AFTER
 from hirank.optim.early_stopping import AS_GOOD, HOPELESS, PATIENCE
 from hirank.optim.lbfgs import LBFGS
 from hirank.optim.path import PathPoint, Setting, SolverConfig, Stage, minimize_path
 from hirank.optim.restarts import restart_samples
-from hirank.selection.candidates import Bench, Tried
+from hirank.optim.trace import TrialFinished
+from hirank.selection.trial import SearchData
 
 
 @dataclass(frozen=True)
-class Recipe:
-    """What makes a dictionary: its kernel, path and size."""
+class DictionarySpec:
+    """What defines a dictionary before it is fitted: its kernel, path and number of points."""
 
-    name: str
+    name: str  # of the kernel
     kernel: Kernel
     stages: tuple[Stage, ...]
     n_components: int
 
 
-class Step(NamedTuple):
-    """Where the walk of one fold stood at the end of a stage."""
+class StageEnd(NamedTuple):
+    """The state of the fit of one fold at the end of a stage."""
 
     X: Array  # n x v
     D: Array  # r x v
@@ -40,178 +41,177 @@ class Step(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Walks:
-    """A recipe tried on all folds: `steps[stage][fold]`, from the stage `first` on."""
+class PathTrial:
+    """A dictionary fitted on all folds: `ends[stage][fold]`, from the stage `first` on."""
 
-    recipe: Recipe
+    spec: DictionarySpec
     first: int
-    steps: list[list[Step]]
-    errors: list[float]
+    ends: list[list[StageEnd]]
+    losses: list[float]  # at held-out entries, one per stage
     seconds: float
 
     @property
     def best(self) -> int:
         """The latest stage, counted from `first`, that is as good as any."""
-        lowest = min(self.errors)
-        return max(i for i, error in enumerate(self.errors) if error <= AS_GOOD * lowest)
+        lowest = min(self.losses)
+        return max(i for i, loss in enumerate(self.losses) if loss <= AS_GOOD * lowest)
 
     @property
-    def error(self) -> float:
-        return self.errors[self.best]
+    def last_stage(self) -> int:
+        """The number of that stage on the whole path."""
+        return self.first + self.best
 
     @property
-    def ended(self) -> bool:
-        """Whether there is no further stage to try."""
-        return self.first + len(self.steps) == len(self.recipe.stages) or _is_past(self.errors)
+    def loss(self) -> float:
+        return self.losses[self.best]
+
+    @property
+    def filled(self) -> list[Array]:
+        """The imputed tables, n x v, one per fold."""
+        return [end.X for end in self.ends[self.best]]
+
+    @property
+    def finished(self) -> bool:
+        """Whether no further stage is worth fitting."""
+        all_fitted = self.first + len(self.ends) == len(self.spec.stages)
+        return all_fitted or _is_past_best(self.losses)
+
+    @property
+    def label(self) -> str:
+        return f"dictionary ({self.spec.name}, {plural(self.spec.n_components, 'point')})"
 
 
 @dataclass(frozen=True)
-class Walker:
-    """Walks dictionaries of a bench's table along the stages of a recipe."""
+class PathFitter:
+    """Fits dictionaries to the folds of a table along the stages of a specification."""
 
-    bench: Bench
+    data: SearchData
     options: SolverConfig
-    bounds: Bounds | None
-    rng: np.random.Generator
 
-    def probe(self, recipe: Recipe, tables: Sequence[Array], stages: int | None) -> Walks:
-        """Walk the first stages of a recipe (None: all), from one table, n x v, per fold."""
+    def probe(
+        self, spec: DictionarySpec, tables: Sequence[Array], n_stages: int | None
+    ) -> PathTrial:
+        """Fit the first stages (None: all), starting from one imputed table, n x v, per fold."""
         starts = [
-            (X, self.points(X, seen, recipe.n_components, chance=fold > 0))
-            for fold, (X, seen) in enumerate(zip(tables, self.bench.seen(), strict=True))
+            (X, self.sample_points(X, training, spec.n_components, prefer_observed=fold == 0))
+            for fold, (X, training) in enumerate(zip(tables, self.data.training, strict=True))
         ]
-        return self._walks(recipe, starts, 0, stages or len(recipe.stages))
+        return self._fit_folds(spec, starts, 0, n_stages or len(spec.stages))
 
-    def further(self, walks: Walks) -> Walks:
-        """The stages that are left."""
-        stage = walks.first + len(walks.steps)
-        more = self._walks(
-            walks.recipe,
-            [
-                self._looked(stage - 1, step, seen, walks.recipe)
-                for step, seen in zip(walks.steps[-1], self.bench.seen(), strict=True)
-            ],
-            stage,
-            len(walks.recipe.stages),
-            walks.errors,
-        )
+    def resume(self, trial: PathTrial) -> PathTrial:
+        """Fit the stages that are left."""
+        stage = trial.first + len(trial.ends)
+        starts = [
+            self._restart(stage - 1, end, training, trial.spec)
+            for end, training in zip(trial.ends[-1], self.data.training, strict=True)
+        ]
+        more = self._fit_folds(trial.spec, starts, stage, len(trial.spec.stages), trial.losses)
         return replace(
-            walks,
-            steps=walks.steps + more.steps,
-            errors=walks.errors + more.errors,
-            seconds=walks.seconds + more.seconds,
+            trial,
+            ends=trial.ends + more.ends,
+            losses=trial.losses + more.losses,
+            seconds=trial.seconds + more.seconds,
         )
 
-    def larger(self, walks: Walks, r: int, enough: float) -> Walks:
-        """More points, from where fewer have led; on to later stages if the error is low enough."""
-        first = walks.first + walks.best
+    def enlarge(self, trial: PathTrial, r: int, max_loss: float) -> PathTrial:
+        """Fit more points from the best stage on; later stages too if the loss is low enough."""
+        first = trial.last_stage
         starts = []
-        for step, seen in zip(walks.steps[walks.best], self.bench.seen(), strict=True):
-            new = self.points(step.X, seen, r - len(step.D), chance=True)
-            starts.append((step.X, np.vstack([step.D, new])))
-        recipe = replace(walks.recipe, n_components=r)
-        larger = self._walks(recipe, starts, first, first + 1)
-        if larger.ended or self.bench.record.late or larger.error > enough:
+        for end, training in zip(trial.ends[trial.best], self.data.training, strict=True):
+            new = self.sample_points(end.X, training, r - len(end.D))
+            starts.append((end.X, np.vstack([end.D, new])))
+        spec = replace(trial.spec, n_components=r)
+        larger = self._fit_folds(spec, starts, first, first + 1)
+        if larger.finished or self.data.monitor.late or larger.loss > max_loss:
             return larger
-        return self.further(larger)
+        return self.resume(larger)
 
-    def again(self, walks: Walks) -> Walks:
-        """The whole path with all points of a dictionary that grew on its way, from its fills."""
-        r = walks.recipe.n_components
+    def repeat(self, trial: PathTrial) -> PathTrial:
+        """Fit the whole path with all points of a dictionary that grew, from its imputed tables."""
         starts = [
-            (step.X, self.points(step.X, seen, r, chance=True))
-            for step, seen in zip(walks.steps[walks.best], self.bench.seen(), strict=True)
+            (end.X, self.sample_points(end.X, training, trial.spec.n_components))
+            for end, training in zip(trial.ends[trial.best], self.data.training, strict=True)
         ]
-        return self._walks(walks.recipe, starts, 0, walks.first + walks.best + 1)
+        return self._fit_folds(trial.spec, starts, 0, trial.last_stage + 1)
 
-    def points(self, X: Array, seen: BoolArray, r: int, *, chance: bool) -> Array:
-        """Some rows of X, n x v: those with the most entries, or any."""
-        weight = self.rng.random(len(X))
-        if not chance:
-            weight += seen.sum(axis=1)
-        return X[np.sort(np.argsort(-weight)[:r])].copy()
+    def sample_points(
+        self, X: Array, observed: BoolArray, r: int, *, prefer_observed: bool = False
+    ) -> Array:
+        """Return r rows of X, n x v, at random, or those with the most observed entries."""
+        order = self.data.rng.random(len(X))
+        if prefer_observed:
+            order += observed.sum(axis=1)
+        return X[np.sort(np.argsort(-order)[:r])].copy()
 
-    def _walks(
+    def fit_stages(
+        self, observed: BoolArray, spec: DictionarySpec, X: Array, D: Array, numbers: range
+    ) -> list[StageEnd]:
+        """Fit some stages of a path to one table, and return the state at the end of each."""
+        ends: list[StageEnd] = []
+        stages = [spec.stages[i] for i in numbers]
+
+        def between(number: int, end: PathPoint) -> tuple[Array, Array]:
+            ends.append(StageEnd(end.X, end.D, end.setting))
+            last = number + 1 == len(stages)
+            return (
+                (end.X, end.D) if last else self._restart(numbers[number], ends[-1], observed, spec)
+            )
+
+        data = self.data
+        solver = LBFGS(observed, data.workers, bounds=data.bounds, tol=self.options.tol)
+        result = minimize_path(
+            solver, spec.kernel, stages, (X, D), self.options, data.monitor, between
+        )
+        if len(ends) == len(result.settings):
+            ends.pop()
+        return [*ends, StageEnd(result.X, result.D, result.settings[-1], result.objective)]
+
+    def _fit_folds(
         self,
-        recipe: Recipe,
+        spec: DictionarySpec,
         starts: Sequence[tuple[Array, Array]],
         first: int,
         last: int,
-        before: Sequence[float] = (),
-    ) -> Walks:
-        """Stages `first` to `last` on all folds, one stage at a time so that all end together."""
-        began, errors = perf_counter(), [*before]
-        steps: list[list[Step]] = []
-        seen, states = self.bench.seen(), list(starts)
+        losses_before: Sequence[float] = (),
+    ) -> PathTrial:
+        """Fit stages `first` to `last` stage by stage, so that all folds stop at the same one."""
+        began, losses = perf_counter(), [*losses_before]
+        ends: list[list[StageEnd]] = []
+        training, states = self.data.training, list(starts)
         for stage in range(first, last):
-            ends = [
-                self.walk(o, recipe, X, D, range(stage, stage + 1))[-1]
-                for o, (X, D) in zip(seen, states, strict=True)
-            ]
-            steps.append(ends)
-            errors.append(self.bench.error([step.X for step in steps[-1]]))
-            if self.bench.record.stopped or _is_past(errors) or stage + 1 == last:
+            ends.append(
+                [
+                    self.fit_stages(observed, spec, X, D, range(stage, stage + 1))[-1]
+                    for observed, (X, D) in zip(training, states, strict=True)
+                ]
+            )
+            losses.append(self.data.loss([end.X for end in ends[-1]]))
+            if self.data.monitor.stopped or _is_past_best(losses) or stage + 1 == last:
                 break
             states = [
-                self._looked(stage, step, o, recipe)
-                for step, o in zip(steps[-1], seen, strict=True)
+                self._restart(stage, end, observed, spec)
+                for end, observed in zip(ends[-1], training, strict=True)
             ]
-        own = errors[len(before) :]
-        walks = Walks(recipe, first, steps, own, perf_counter() - began)
-        self.bench.tell(tried(walks, self.bench))
-        return walks
-
-    def _looked(
-        self, stage: int, step: Step, seen: BoolArray, recipe: Recipe
-    ) -> tuple[Array, Array]:
-        if stage not in RESTART_AFTER or stage + 1 >= len(recipe.stages):
-            return step.X, step.D
-        return restart_samples(step.X, step.D, seen, step.setting, self.bench.workers, self.bounds)
-
-    def walk(
-        self,
-        seen: BoolArray,
-        recipe: Recipe,
-        X: Array,
-        D: Array,
-        numbers: range,
-    ) -> list[Step]:
-        """Some stages of a recipe on one table; where each ended."""
-        steps: list[Step] = []
-        stages = [recipe.stages[i] for i in numbers]
-
-        def between(number: int, end: PathPoint) -> tuple[Array, Array]:
-            setting, X, D = end
-            steps.append(Step(X, D, setting))
-            last = number + 1 == len(stages)
-            return (X, D) if last else self._looked(numbers[number], steps[-1], seen, recipe)
-
-        config = self.options
-        solver = LBFGS(seen, self.bench.workers, bounds=self.bounds, tol=config.tol)
-        result = minimize_path(
-            solver, recipe.kernel, stages, (X, D), config, self.bench.record, between
+        own = losses[len(losses_before) :]
+        trial = PathTrial(spec, first, ends, own, perf_counter() - began)
+        error = self.data.error(trial.filled)
+        self.data.monitor.notify(
+            TrialFinished("dictionary", trial.label, error, self.data.monitor.seconds)
         )
-        if len(steps) == len(result.settings):
-            steps.pop()
-        return [*steps, Step(result.X, result.D, result.settings[-1], result.objective)]
+        return trial
+
+    def _restart(
+        self, stage: int, end: StageEnd, observed: BoolArray, spec: DictionarySpec
+    ) -> tuple[Array, Array]:
+        """Return where the next stage starts: some samples from better places."""
+        if stage not in RESTART_AFTER or stage + 1 >= len(spec.stages):
+            return end.X, end.D
+        data = self.data
+        return restart_samples(end.X, end.D, observed, end.setting, data.workers, data.bounds)
 
 
-def _is_past(errors: Sequence[float]) -> bool:
-    """Whether the last stages were all too bad to go on."""
-    if len(errors) <= PATIENCE:
+def _is_past_best(losses: Sequence[float]) -> bool:
+    """Return whether the last stages were all clearly worse than the best one."""
+    if len(losses) <= PATIENCE:
         return False
-    return all(error > HOPELESS * min(errors) for error in errors[-PATIENCE:])
-
-
-def tried(walks: Walks, bench: Bench) -> Tried:
-    """What came of a recipe, as other candidates tell it."""
-    recipe, best = walks.recipe, walks.best
-    stage = recipe.stages[walks.first + best]
-    settings: dict[str, Any] = {
-        "kernel": recipe.name,
-        "n_components": recipe.n_components,
-        "bandwidth": stage.bandwidth,
-        "beta": stage.beta,
-    }
-    fills = [step.X for step in walks.steps[best]]
-    return Tried("kernelized", settings, fills, walks.error, walks.seconds, walks)
+    return all(loss > HOPELESS * min(losses) for loss in losses[-PATIENCE:])

@@ -1,104 +1,266 @@
-"""Dictionaries as candidates: which kernel, which path, how many points, and where to end."""
+"""Kernel dictionaries as a family: which kernel, which path, how many points, where to stop."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
 
 import numpy as np
 
 from hirank._typing import Array
-from hirank.selection.candidates import FAILURES
-from hirank.selection.dictionary_path import Recipe, Walker, Walks
-
-PROBE = 3
-"""Stages after which paths are compared; only the best goes on."""
-GROWTH = 3
-"""Times as many points, if more are tried."""
-GAIN, MUCH = 0.97, 0.9
-"""Times the error with fewer points: what more must bring to be worth their cost."""
-BEHIND = 1.1
-"""Times the error of others, on noisy tables: from where it is not worth to go on."""
-EXACT, FAR_BEHIND = 0.1, 3.0
-"""The same on tables where the error of others is below this: there, late stages can gain much."""
-ROUGHLY = 10
-"""Times `tol` on noisy tables, where the ends of stages are not worth their time."""
-AHEAD = 0.95
-"""Times the error of others: from where the ends of stages are worth it after all."""
-PERFECT = 1e-3
-"""Error, in standard deviations, that nobody needs to improve on."""
-MODERATE = 240
-"""Points up to which a further walk is worth its time: with more, none gained from it."""
+from hirank.core.bounds import clip_missing
+from hirank.core.init import soft_impute
+from hirank.kernels import RBF, Poly
+from hirank.models.dictionary import Dictionary
+from hirank.models.fit_dictionary import default_n_components
+from hirank.optim.path import FIRST_BETA, Setting, default_path, rescale_ridges, resolve_stage
+from hirank.selection.config import DictionaryConfig
+from hirank.selection.dictionary_path import DictionarySpec, PathFitter, PathTrial
+from hirank.selection.trial import FIT_FAILURES, Refit, SearchData, Trial
 
 
-class Kernelized:
-    """Tries dictionaries, which start from a table, n x v, per fold.
+@dataclass(frozen=True)
+class FittedPath:
+    """The state of a trial: the path that was fitted, and how exactly refits are to be made."""
 
-    `walker` knows how exactly dictionaries are to be fitted after the search.
+    fitter: PathFitter
+    path: PathTrial
+
+
+@dataclass(frozen=True)
+class Dictionaries:
+    """Dictionaries of points in data space, with the RBF and the polynomial kernel."""
+
+    family: ClassVar[str] = "dictionary"
+
+    def trials(self, data: SearchData, best: Trial | None) -> Iterator[Trial]:
+        """Yield the dictionaries that were fitted; the preferred one is last.
+
+        Dictionaries start from the imputed tables of the best trial of other families, and are
+        abandoned where they are far behind it.
+        """
+        config = data.config.dictionary
+        if best is not None and (data.monitor.late or best.loss < config.perfect_error):
+            return
+        n = len(data.X)
+        search = _DictionarySearch(
+            PathFitter(data, data.options),
+            _starts(data, best),
+            np.inf if best is None else best.loss,
+        )
+        paths = search.run(_specs(n, config), _max_points(n, config))
+        for path in paths:
+            stage = path.spec.stages[path.last_stage]
+            params: dict[str, Any] = {
+                "kernel": path.spec.name,
+                "n_components": path.spec.n_components,
+                "bandwidth": stage.bandwidth,
+                "beta": stage.beta,
+            }
+            state = FittedPath(search.fitter, path)
+            rejected = path is not paths[-1]
+            yield Trial.scored(
+                self,
+                path.label,
+                params,
+                path.filled,
+                data,
+                path.seconds,
+                state=state,
+                rejected=rejected,
+            )
+
+    def refit(self, trial: Trial, data: SearchData, n_models: int | None) -> list[Refit]:
+        """Fit several dictionaries to all observed entries, to be averaged.
+
+        The dictionaries of the folds come first, then others whose points are drawn from the table
+        that the first one imputed.
+        """
+        fitter, path = replace(trial.state.fitter, data=data), trial.state.path
+        count = n_models or default_n_models(path, data.config.dictionary)
+        try:
+            return _refit_all(fitter, path, count)
+        except FIT_FAILURES:
+            return [dictionary_from_fold(fitter, path, 0)]
+
+
+def default_n_models(path: PathTrial, config: DictionaryConfig) -> int:
+    """Return how many dictionaries are averaged, unless the user has set it."""
+    large = path.spec.n_components > config.max_points_many
+    return config.n_models_large if large else config.n_models
+
+
+def _specs(n: int, config: DictionaryConfig) -> list[DictionarySpec]:
+    """Return the kernels and paths to compare for n rows, the usual one first."""
+    usual = default_n_components(n)
+    size = min(usual, max(config.min_points, round(config.first_size * usual)))
+    smooth = default_path(config.smooth_bandwidths, first_beta=config.smooth_beta * FIRST_BETA)
+    return [
+        DictionarySpec("rbf", RBF(), default_path(), size),
+        DictionarySpec("rbf", RBF(), smooth, size),
+        DictionarySpec("poly", Poly(), default_path(), size),
+    ]
+
+
+def _max_points(n: int, config: DictionaryConfig) -> int:
+    return min(n, config.max_points, round(config.max_size * default_n_components(n)))
+
+
+def _starts(data: SearchData, best: Trial | None) -> list[Array]:
+    """Return the tables that dictionaries start from, one per fold."""
+    training = data.training
+    filled = [soft_impute(data.X, one) for one in training] if best is None else best.filled
+    return [clip_missing(data.bounds, X, one) for X, one in zip(filled, training, strict=True)]
+
+
+class _DictionarySearch:
+    """Compares paths after a few stages, continues the best one, and lets it grow.
+
+    `rival` is the lowest loss of other families.
     """
 
-    def __init__(self, walker: Walker, starts: Sequence[Array]) -> None:
-        self.walker, self.starts = walker, starts
+    def __init__(self, fitter: PathFitter, starts: Sequence[Array], rival: float) -> None:
+        self.fitter, self.starts, self.rival = fitter, starts, rival
+        self.config = fitter.data.config.dictionary
+        self.monitor = fitter.data.monitor
 
-    def search(self, recipes: Sequence[Recipe], most: int, rival: float) -> list[Walks]:
-        """All that was tried, best last: every recipe a little, the best to its end, then larger.
+    def run(self, specs: Sequence[DictionarySpec], max_points: int) -> list[PathTrial]:
+        """Return all paths that were fitted, the preferred one last.
 
-        A dictionary that grew on its way walks it once more, with all its points from the start.
-        `most` is the number of points to grow to, if that pays. `rival` is the lowest error of
-        other candidates: who is far behind after a little need not go on. Where that error is
-        large, and no dictionary is ahead of it after a little, all walks are rough.
+        On noisy tables, where the loss of other families is large and no dictionary is ahead after
+        a few stages, stages are fitted roughly (docs/notes/selection.md).
         """
-        record, exact = self.walker.bench.record, self.walker.options
-        if EXACT < rival < np.inf:
-            self.walker = replace(self.walker, options=replace(exact, tol=ROUGHLY * exact.tol))
-        stages = PROBE if len(recipes) > 1 or rival < np.inf else None
-        probes: list[Walks] = []
-        trouble: Exception | None = None
-        for recipe in recipes:
-            behind = probes and min(walks.error for walks in probes) > rival
-            if probes and (record.late or (behind and recipe.name != recipes[0].name)):
-                break  # where others are ahead, another kernel won't make up for it
-            try:
-                probes.append(self.walker.probe(recipe, self.starts, stages))
-            except FAILURES as error:
-                trouble = error
-        if trouble is not None and not probes:
-            raise trouble
-        probes.sort(key=lambda walks: -walks.error)
-        best = probes[-1]
-        if best.error < AHEAD * rival:
-            # Who is ahead may become much better yet.
-            self.walker = replace(self.walker, options=exact)
-        reach = FAR_BEHIND if rival < EXACT else BEHIND
-        if not (best.ended or record.late) and best.error < reach * rival:
-            with suppress(*FAILURES):  # what was found before that is as good as it was
-                best = self.walker.further(best)
-        done = self._grown([*probes[:-1], best], most, rival)
+        config, exact = self.config, self.fitter.options
+        if config.exact_error < self.rival < np.inf:
+            self._set_tol(config.rough_tol * exact.tol)
+        done = self._probe(specs)
         best = done[-1]
-        grown = best.first > 0 and best.recipe.n_components <= MODERATE
-        if not grown or record.late or not PERFECT < best.error < rival:
-            return done
-        with suppress(*FAILURES):
-            again = self.walker.again(best)
-            done.insert(len(done) if again.error < GAIN * best.error else -1, again)
+        if best.loss < config.ahead * self.rival:
+            self._set_tol(exact.tol)
+        nearly_exact = self.rival < config.exact_error
+        max_ratio = config.max_ratio_exact if nearly_exact else config.max_ratio
+        if not (best.finished or self.monitor.late) and best.loss < max_ratio * self.rival:
+            with suppress(*FIT_FAILURES):  # the stages before remain as good as they were
+                done[-1] = self.fitter.resume(best)
+        self._grow(done, max_points)
+        self._repeat(done)
         return done
 
-    def _grown(self, done: list[Walks], most: int, rival: float) -> list[Walks]:
-        """The same with larger dictionaries, as far as they pay."""
-        best = done[-1]
-        r = best.recipe.n_components
-        while r < most and not self.walker.bench.record.late:
-            r = min(most, GROWTH * r)
-            # Who is behind must gain much: some tables need many points to be seen at all.
-            enough = (GAIN if best.error < rival else MUCH) * best.error
+    def _set_tol(self, tol: float) -> None:
+        self.fitter = replace(self.fitter, options=replace(self.fitter.options, tol=tol))
+
+    def _probe(self, specs: Sequence[DictionarySpec]) -> list[PathTrial]:
+        """Fit the first stages of each path; return the paths, best last."""
+        n_stages = self.config.probe_stages if len(specs) > 1 or self.rival < np.inf else None
+        probes: list[PathTrial] = []
+        failure: Exception | None = None
+        for spec in specs:
+            behind = probes and min(path.loss for path in probes) > self.rival
+            if probes and (self.monitor.late or (behind and spec.name != specs[0].name)):
+                break  # where other families are ahead, another kernel does not make up for it
             try:
-                larger = self.walker.larger(best, r, enough)
-            except FAILURES:
-                break
-            if larger.error > enough:
+                probes.append(self.fitter.probe(spec, self.starts, n_stages))
+            except FIT_FAILURES as error:
+                failure = error
+        if failure is not None and not probes:
+            raise failure
+        return sorted(probes, key=lambda path: -path.loss)
+
+    def _grow(self, done: list[PathTrial], max_points: int) -> None:
+        """Append larger dictionaries as long as they improve enough."""
+        config, best = self.config, done[-1]
+        r = best.spec.n_components
+        while r < max_points and not self.monitor.late:
+            r = min(max_points, config.growth * r)
+            # A dictionary that is behind must gain much: some tables need many points to be seen.
+            ahead = best.loss < self.rival
+            gain = config.min_improvement if ahead else config.min_improvement_behind
+            max_loss = (1 - gain) * best.loss
+            try:
+                larger = self.fitter.enlarge(best, r, max_loss)
+            except FIT_FAILURES:
+                return
+            if larger.loss > max_loss:
                 done.insert(-1, larger)
-                break
+                return
             done.append(larger)
             best = larger
-        return done
+
+    def _repeat(self, done: list[PathTrial]) -> None:
+        """Fit the path of a dictionary that grew once more, with all its points from the start."""
+        config, best = self.config, done[-1]
+        grown = best.first > 0 and best.spec.n_components <= config.max_restart_points
+        if not grown or self.monitor.late or not config.perfect_error < best.loss < self.rival:
+            return
+        with suppress(*FIT_FAILURES):
+            again = self.fitter.repeat(best)
+            better = again.loss < (1 - config.min_improvement) * best.loss
+            done.insert(len(done) if better else -1, again)
+
+
+def _refit_all(fitter: PathFitter, path: PathTrial, count: int) -> list[Refit]:
+    data = fitter.data
+    # A thread pool inside a thread of the same pool would wait for itself.
+    single = replace(fitter, data=replace(data, workers=data.workers.alone()))
+    folds = range(min(count, len(data.folds)))
+    if len(folds) == 1:
+        refits = [_refit_from_fold(fitter, path, 0)]
+    else:
+        refits = [
+            *data.workers.map(lambda fold: _refit_from_fold(single, path, fold), folds, np.inf)
+        ]
+    if data.monitor.late:
+        return refits
+    X, r = refits[0].filled, path.spec.n_components
+    points = [fitter.sample_points(X, data.observed, r) for _ in range(count - len(refits))]
+    more = data.workers.map(lambda D: _refit_from_points(single, path, X, D), points, np.inf)
+    return [*refits, *more]
+
+
+def _refit_from_fold(fitter: PathFitter, path: PathTrial, fold: int) -> Refit:
+    """Fit the last stage to all observed entries, from where a fold has ended."""
+    data, end = fitter.data, path.ends[path.best][fold]
+    if data.monitor.stopped:
+        return dictionary_from_fold(fitter, path, fold)
+    X = np.where(data.observed, data.X, end.X)
+    numbers = range(path.last_stage, path.last_stage + 1)
+    last = fitter.fit_stages(data.observed, path.spec, X, end.D, numbers)[-1]
+    return Refit(last.X, _dictionary(fitter, path, last.D, fold))
+
+
+def dictionary_from_fold(fitter: PathFitter, path: PathTrial, fold: int) -> Refit:
+    """Return the dictionary that was fitted on one fold, without a refit to all entries.
+
+    Used when the time limit is reached before the refit, or when the refit fails.
+    """
+    data, end = fitter.data, path.ends[path.best][fold]
+    X = np.where(data.observed, data.X, end.X)
+    return Refit(X, _dictionary(fitter, path, end.D, fold))
+
+
+def _refit_from_points(fitter: PathFitter, path: PathTrial, start: Array, D: Array) -> Refit:
+    """Fit the path, up to where it is known to end, to all entries and from other points."""
+    data = fitter.data
+    X = np.where(data.observed, data.X, start)
+    ends = fitter.fit_stages(data.observed, path.spec, X, D, range(path.last_stage + 1))
+    settings = [end.setting for end in ends]
+    return Refit(ends[-1].X, _with_ridges(fitter, path, ends[-1].D, settings))
+
+
+def _dictionary(fitter: PathFitter, path: PathTrial, D: Array, fold: int) -> Dictionary:
+    """Return a dictionary with the settings of all stages that lead to where it was fitted."""
+    ends = [stage[fold] for stage in path.ends[: path.best + 1]]
+    # Stages that were left out, because fewer points had been fitted by then, are resolved now.
+    before = [
+        resolve_stage(stage, path.spec.kernel, ends[0].X, D, fitter.options.alpha)
+        for stage in path.spec.stages[: path.first]
+    ]
+    return _with_ridges(fitter, path, D, [*before, *(end.setting for end in ends)])
+
+
+def _with_ridges(
+    fitter: PathFitter, path: PathTrial, D: Array, settings: list[Setting]
+) -> Dictionary:
+    return Dictionary(D, rescale_ridges(settings, path.spec.stages, D), bounds=fitter.data.bounds)

@@ -1,154 +1,106 @@
-"""What was chosen, fitted to all entries and put together."""
+"""The refit of selected models to all entries, and what averaging them gains."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 
 from hirank._typing import Array
 from hirank.core.bounds import clip_missing
+from hirank.models.dictionary import RowModel
 from hirank.models.mixture import Mixture
-from hirank.models.row_models import RowModel
-from hirank.models.stacking import Blend
-from hirank.optim.trace import RefitFailed
-from hirank.selection.candidates import (
-    FAILURES,
-    Bench,
-    Tried,
-    fit_factors,
-    fit_means,
-    fit_mixtures,
-)
-from hirank.selection.dictionary_path import Walker, Walks
-from hirank.selection.dictionary_search import EXACT, MODERATE, PERFECT
-from hirank.selection.refit_dictionary import Member, as_tried, members, unlearned
-from hirank.selection.results import Plan
+from hirank.models.stacking import Stack
+from hirank.optim.trace import Phase, PhaseStarted, RefitFailed
+from hirank.selection.candidates import ColumnMeans, GaussianMixtures
+from hirank.selection.dictionary_search import Dictionaries, default_n_models
+from hirank.selection.trial import FIT_FAILURES, Refit, SearchData, Trial
 
-FEW_POINTS = 120
-"""Points up to which a further start costs little."""
-UPPER = (0.8, 0.85, 0.9, 0.95)
-"""Quantiles of absolute errors by which two sets of fills are compared."""
-STARTS, STARTS_IF_LARGE = 4, 2
-"""Dictionaries that are averaged, if that is not given."""
+UPPER_QUANTILES = (0.8, 0.85, 0.9, 0.95)
+"""Quantiles of absolute errors by which the sizes of large errors are compared."""
 
 
-@dataclass(frozen=True)
-class Choice:
-    """Candidates that were tried on a bench, and how much each counts."""
+class Stacked(NamedTuple):
+    """The stack of refitted models."""
 
-    bench: Bench
-    plan: Plan
-    candidates: list[Tried]
-    weights: Array
-    walker: Walker
-    walks: Walks | None  # of the dictionary, which then is the last candidate
+    filled: Array  # n x v
+    stack: Stack
+    mixture: Mixture | None  # gives the conditional deviations of imputed values
 
 
-def fit(choice: Choice) -> tuple[Array, Blend, Member, Mixture | None]:
-    """Fit what has weight to everything, and put it together."""
-    bench, plan = choice.bench, choice.plan
-    spreads = spreading(choice.candidates)
-    fitted: list[tuple[str, float, Array, RowModel]] = []
+def gives_deviations(trials: Sequence[Trial]) -> Trial | None:
+    """Return the Gaussian or mixture with the lowest loss: its deviations are used."""
+    gaussian = [one for one in trials if isinstance(one.candidate, GaussianMixtures)]
+    return min(gaussian, key=lambda one: one.loss, default=None)
+
+
+def refit(trials: Sequence[Trial], weights: Array, data: SearchData) -> Stacked:
+    """Fit the trials with a positive weight to all observed entries, and stack them."""
+    data.monitor.notify(PhaseStarted(Phase.REFIT, data.monitor.seconds))
+    with_deviations = gives_deviations(trials)
+    parts: list[tuple[str, float, Array, RowModel]] = []
     mixture: Mixture | None = None
-    member: Member | None = None
-    for one, weight in zip(choice.candidates, choice.weights.tolist(), strict=True):
-        same: list[tuple[Array, RowModel]] = []
-        if choice.walks is not None and one.name == "kernelized":
-            wanted = _wanted(plan, choice.walks) if weight else 0
-            dictionaries = _dictionaries(choice.walker, choice.walks, wanted)
-            member = dictionaries[0]
-            same = [(other.X, other.rows) for other in dictionaries]
-        elif weight or one is spreads:
-            try:
-                same = _refit(bench, one, plan.n_starts or STARTS if weight else 1)
-            except FAILURES as error:
-                seconds = bench.record.seconds
-                bench.record.notify(RefitFailed(one.name, str(one), str(error), seconds))
-                continue
-            if one is spreads:
-                assert isinstance(same[0][1], Mixture)
-                mixture = same[0][1]
+    for trial, weight in zip(trials, weights.tolist(), strict=True):
+        if not weight and trial is not with_deviations:
+            continue
+        try:
+            refits = trial.candidate.refit(trial, data, data.n_init if weight else 1)
+        except FIT_FAILURES as error:
+            data.monitor.notify(
+                RefitFailed(trial.family, trial.label, str(error), data.monitor.seconds)
+            )
+            continue
+        if trial is with_deviations and isinstance(refits[0].model, Mixture):
+            mixture = refits[0].model
         if weight:
-            fitted += [(one.name, weight / len(same), *pair) for pair in same]
-    fitted = fitted or [("column means", 1.0, *fit_means(bench))]
-    kinds, shares, fills, parts = zip(*fitted, strict=True)
-    blend = Blend(parts, np.array(shares) / sum(shares), kinds, plan.bounds)
-    within = [clip_missing(plan.bounds, fill, bench.observed) for fill in fills]
-    filled = blend.mean(within, bench.X, bench.observed)
-    return filled, blend, member or unlearned(plan.recipes[0], filled, plan.bounds), mixture
+            parts += [(trial.family, weight / len(refits), *one) for one in refits]
+    if not parts:
+        parts = [("column means", 1.0, *one) for one in ColumnMeans().refit(None, data, 1)]
+    families, shares, filled, models = zip(*parts, strict=True)
+    stack = Stack(models, np.array(shares) / sum(shares), families, data.bounds)
+    within = [clip_missing(data.bounds, X, data.observed) for X in filled]
+    return Stacked(stack.average(within, data.X, data.observed), stack, mixture)
 
 
-def gain(choice: Choice) -> float:
-    """How much less errors are, if several dictionaries are averaged that saw what was hidden.
+def averaging_factor(trials: Sequence[Trial], weights: Array, data: SearchData) -> float:
+    """Return the errors of averaged dictionaries over those of the one that was scored.
 
-    Found by doing so with half of the first fold and judging by the other half; two dictionaries
-    tell what more would bring. On noisy tables there is next to nothing to gain, so it is not
-    looked for. Half of what is found (in logarithms) is believed: it comes from few entries, and
-    too short intervals are worse than too long ones.
+    It is measured by refits that see half of the first fold and are scored on the other half; two
+    dictionaries suffice to extrapolate to more. On noisy tables there is next to nothing to gain,
+    so nothing is measured. Only half of the gain (in logarithms) is taken: it comes from few
+    entries, and intervals that are too short are worse than those that are too long
+    (docs/notes/intervals.md).
     """
-    bench, walks = choice.bench, choice.walks
-    candidates, weights = choice.candidates, choice.weights
-    if walks is None or not weights[-1] or bench.record.late:
+    trial, config = trials[-1], data.config.dictionary
+    if not isinstance(trial.candidate, Dictionaries) or not weights[-1] or data.monitor.late:
         return 1.0
-    if walks.recipe.n_components > MODERATE or not PERFECT < walks.error < EXACT:
+    path = trial.state.path
+    exact = config.perfect_error < path.loss < config.exact_error
+    if path.spec.n_components > config.max_restart_points or not exact:
         return 1.0
-    rows, columns = np.nonzero(bench.folds[0])
-    judged = np.zeros_like(bench.observed)
-    judged[rows[::2], columns[::2]] = True
-    half = replace(bench, observed=bench.observed & ~judged, folds=bench.folds[:1])
-    wanted = _wanted(choice.plan, walks)
-    found = _dictionaries(replace(choice.walker, bench=half), walks, min(wanted, 2))
+    rows, columns = np.nonzero(data.folds[0])
+    scored = np.zeros_like(data.observed)
+    scored[rows[::2], columns[::2]] = True
+    half = replace(data, observed=data.observed & ~scored, folds=data.folds[:1])
+    n_models = data.n_init or default_n_models(path, config)
+    refits: list[Refit] = trial.candidate.refit(trial, half, min(n_models, 2))
 
-    def size(fill: Array) -> float:
-        fills = [*(one.fills[0] for one in candidates[:-1]), fill]
-        return _upper((np.tensordot(weights, fills, axes=1) - bench.X)[judged])
+    def size(imputed: Array) -> float:
+        tables = [*(one.filled[0] for one in trials[:-1]), imputed]
+        return _upper_size((np.tensordot(weights, tables, axes=1) - data.X)[scored])
 
-    before = size(candidates[-1].fills[0])
-    single = float(np.mean([size(one.X) ** 2 for one in found]))
-    both = size(np.mean([one.X for one in found], axis=0)) ** 2
-    # What k members share stays, the rest falls with 1/k: two tell both parts.
-    alike = max(2 * both - single, 0.0)
-    after = np.sqrt(alike + (single - alike) / wanted) if len(found) > 1 else np.sqrt(both)
+    before = size(trial.filled[0])
+    single = float(np.mean([size(one.filled) ** 2 for one in refits]))
+    both = size(np.mean([one.filled for one in refits], axis=0)) ** 2
+    # The part of the error that k dictionaries share stays; the rest falls with 1/k.
+    shared = max(2 * both - single, 0.0)
+    after = np.sqrt(shared + (single - shared) / n_models) if len(refits) > 1 else np.sqrt(both)
     return float(np.sqrt(np.clip(after / before, 0.1, 1.0))) if before else 1.0
 
 
-def _upper(residuals: Array) -> float:
-    """The size of large errors: the geometric mean of quantiles."""
-    sizes = np.quantile(np.abs(residuals), UPPER)
+def _upper_size(residuals: Array) -> float:
+    """Return the size of large errors: the geometric mean of quantiles."""
+    sizes = np.quantile(np.abs(residuals), UPPER_QUANTILES)
     return float(np.exp(np.log(sizes).mean())) if sizes.min() else 0.0
-
-
-def _refit(bench: Bench, one: Tried, most: int) -> list[tuple[Array, RowModel]]:
-    """A candidate that is no dictionary, fitted to everything, up to `most` times."""
-    if one.name == "column means":
-        return [fit_means(bench)]
-    return (
-        [fit_factors(bench, one)] if one.name == "low rank" else [*fit_mixtures(bench, one, most)]
-    )
-
-
-def _dictionaries(walker: Walker, walks: Walks, wanted: int) -> list[Member]:
-    """Dictionaries fitted to everything, as many as are wanted.
-
-    If nobody fills in by them, there is still one, which may be asked for coordinates.
-    """
-    try:
-        return members(walker, walks, wanted) if wanted else [as_tried(walker, walks, 0)]
-    except FAILURES as error:
-        record = walker.bench.record
-        event = RefitFailed("kernelized", "a dictionary", str(error), record.seconds)
-        record.notify(event)
-        return [as_tried(walker, walks, 0)]
-
-
-def _wanted(plan: Plan, walks: Walks) -> int:
-    """How many dictionaries are averaged."""
-    large = walks.recipe.n_components > FEW_POINTS
-    return plan.n_starts or (STARTS_IF_LARGE if large else STARTS)
-
-
-def spreading(candidates: list[Tried]) -> Tried | None:
-    """The candidate whose spreads are taken: the better of the Gaussian ones."""
-    gaussian = [one for one in candidates if one.name in ("linear", "locally linear")]
-    return min(gaussian, key=lambda one: one.error, default=None)

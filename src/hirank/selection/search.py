@@ -1,187 +1,221 @@
-"""The automatic choice: candidates are tried on hidden entries, weighed, and put together."""
+"""The search: families are compared on held-out entries, stacked, and refitted to all entries."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
-from hirank._typing import Array, BoolArray
-from hirank.core.bounds import clip_missing
-from hirank.core.init import soft_impute
+from hirank._typing import Array, BoolArray, IntArray
+from hirank.core.bounds import Bounds
 from hirank.core.masking import make_folds
 from hirank.core.threads import Workers
-from hirank.models.em import EMConfig, fit_mixture, independent_gaussian
-from hirank.models.stacking import Blend, weigh
+from hirank.exceptions import FewEntriesWarning, NoModelWarning, warn
+from hirank.models.em import fit_mixture, independent_gaussian
+from hirank.models.stacking import Stack, stacking_weights
+from hirank.optim.path import SolverConfig
 from hirank.optim.trace import Monitor, Phase, PhaseStarted
-from hirank.selection.candidates import (
-    FAILURES,
-    Bench,
-    Tried,
-    failed,
-    try_factors,
-    try_means,
-    try_mixtures,
+from hirank.selection.candidates import ColumnMeans, GaussianMixtures, LowRank
+from hirank.selection.config import SearchConfig
+from hirank.selection.dictionary_search import Dictionaries
+from hirank.selection.refit import averaging_factor, gives_deviations, refit
+from hirank.selection.temporal import Timeline
+from hirank.selection.trial import (
+    FIT_FAILURES,
+    Candidate,
+    HeldOut,
+    SearchData,
+    SearchResult,
+    Selected,
+    Trial,
+    TrialResult,
 )
-from hirank.selection.dictionary_path import Walker, Walks, tried
-from hirank.selection.dictionary_search import PERFECT, Kernelized
-from hirank.selection.refit import Choice, fit, gain, spreading
-from hirank.selection.refit_dictionary import unlearned
-from hirank.selection.results import Chosen, HeldOut, Plan
-from hirank.warn import warn_user
+
+CANDIDATES: tuple[Candidate, ...] = (ColumnMeans(), GaussianMixtures(), LowRank(), Dictionaries())
+"""The families, cheapest first. A new family is one class and one entry here."""
 
 
 def search(
     X: Array,
     observed: BoolArray,
-    plan: Plan,
-    workers: Workers,
-    record: Monitor,
+    *,
+    config: SearchConfig,
+    options: SolverConfig,
+    monitor: Monitor,
     rng: np.random.Generator,
-    hidden: list[BoolArray] | None = None,
-) -> Chosen:
-    """Choose models for a table, n x v, by its own entries, and complete it.
+    n_init: int | None = None,
+    bounds: Bounds | None = None,
+    means: Array | None = None,
+    times: Array | None = None,
+) -> Selected:
+    """Select models for a scaled table on its own entries, and impute the table.
 
-    `hidden` are sets of entries to judge by, if not the usual ones.
+    Parameters
+    ----------
+    X : n x v
+        Values at missing entries are not used.
+    observed : bool array, n x v
+    config : SearchConfig
+    options : SolverConfig
+        Of the solver of dictionaries.
+    monitor : Monitor
+    rng : Generator
+    n_init : int, optional
+        Models of a family whose imputed values are averaged.
+    bounds : Bounds, optional
+        Of imputed values, in scaled units.
+    means : v, optional
+        Column means in scaled units, to which errors are relative; 0 by default.
+    times : n, optional
+        The rows follow each other in time. Imputed values are those of the stack; the smoother that
+        is returned combines them with neighbors in time.
     """
-    X = np.where(observed, X, 0)
-    bench = Bench(X, observed, hidden or make_folds(observed, rng), workers, record)
-    if not bench.folds:
-        if not observed.all():
-            warn_user(
-                f"Only {int(observed.sum())} entries are observed, too few to choose a model by: a "
-                "cautious linear one was taken. Treat its fills as guesses."
-            )
-        return _unjudged(bench, plan)
-    others = _others(bench, plan)
-    working = [one for one in others if np.isfinite(one.error)]
-    start = min(working, key=lambda one: one.error, default=None)
-    rival = np.inf if start is None else start.error
-    walker = Walker(bench, plan.options, plan.bounds, rng)
-    kernelized = Kernelized(walker, _starts(bench, plan, start))
-    walks: list[Walks] = []
-    try:
-        if start is None or not (record.late or start.error < PERFECT):
-            walks = kernelized.search(plan.recipes, plan.most_components, rival)
-    except FAILURES as error:
-        others.append(failed("kernelized", error))
-    if not walks and all(one.name == "column means" for one in working):
-        reasons = "; ".join(f"{one.name}: {one.failure}" for one in others)
-        warn_user(
-            f"No model could be fitted ({reasons}), so column means were filled in. Check the "
-            "table for extreme values, or use scale='robust'."
+    rows = _sample_rows(len(X), times, config.max_rows, rng)
+    x, seen = np.where(observed, X, 0)[rows], observed[rows]
+    timeline = None if times is None else Timeline(times[rows])
+    with Workers() as workers:
+        folds = [] if timeline is None else timeline.make_folds(seen, rng, config.masking)
+        data = SearchData(
+            X=x,
+            observed=seen,
+            folds=folds or make_folds(seen, rng, config=config.masking),
+            means=np.zeros(x.shape[1]) if means is None else means,
+            config=config,
+            options=options,
+            n_init=n_init,
+            bounds=bounds,
+            workers=workers,
+            monitor=monitor,
+            rng=rng,
         )
-        return _unjudged(bench, plan, others)
-    candidates = [*_finalists(working), *(tried(one, bench) for one in walks[-1:])]
-    weights = weigh(np.stack([bench.hidden(one.fills) for one in candidates], axis=1), bench.truth)
-    record.notify(PhaseStarted(Phase.REFIT, record.seconds))
-    best = walks[-1] if walks else None
-    choice = Choice(bench, plan, candidates, weights, kernelized.walker, best)
-    filled, blend, member, mixture = fit(choice)
-    rejected = [one for one in others if not any(one is c for c in candidates)]
-    rejected += [tried(one, bench) for one in walks[:-1]]
-    first = np.tensordot(weights, np.stack([one.fills[0] for one in candidates]), axes=1)
-    return Chosen(
-        X=filled,
-        blend=blend,
-        dictionary=member.rows,
-        mixture=mixture,
-        objective=member.objective,
-        results=[
-            *((one.told(), 0.0) for one in rejected),
-            *(
-                (one.told(), weight)
-                for one, weight in zip(candidates, weights.tolist(), strict=True)
-            ),
-        ],
-        held_out=_held_out(bench, candidates, weights),
-        first_fold=(bench.folds[0], first),
-        gain=gain(choice),
+        selected, first_fold = _select(data)
+    if timeline is not None:
+        selected = timeline.with_smoother(data, selected, first_fold)
+    return _impute_all_rows(X, observed, rows, selected, monitor)
+
+
+def _sample_rows(n: int, times: Array | None, max_rows: int, rng: np.random.Generator) -> IntArray:
+    """Return the rows to fit on: all, or some at random, or a stretch of time from the middle."""
+    order = np.arange(n) if times is None else np.argsort(times, kind="stable")
+    if n <= max_rows:
+        return order
+    if times is not None:
+        first = (n - max_rows) // 2
+        return order[first : first + max_rows]
+    return order[np.sort(rng.choice(n, max_rows, replace=False))]
+
+
+def _select(data: SearchData) -> tuple[Selected, Array]:
+    """Compare, stack and refit; also return the table of the first fold as it was imputed."""
+    if not data.folds:
+        if not data.observed.all():
+            warn(FewEntriesWarning(int(data.observed.sum())))
+        return _without_selection(data)
+    trials = _run_trials(data)
+    working = [trial for trial in trials if np.isfinite(trial.loss)]
+    if all(isinstance(trial.candidate, ColumnMeans) for trial in working):
+        warn(NoModelWarning(tuple((one.family, one.failure) for one in trials)))
+        return _without_selection(data, trials)
+    finalists = _best_of_each_family(working)
+    weights = stacking_weights(
+        np.stack([data.at_held_out(one.filled) for one in finalists], axis=1), data.truth
     )
-
-
-def _others(bench: Bench, plan: Plan) -> list[Tried]:
-    """Candidates that are no dictionaries."""
-    kinds: list[tuple[str, Callable[[Bench], list[Tried]]]] = [
-        ("column means", try_means),
-        ("linear", try_mixtures),
-        ("low rank", try_factors),
+    stacked = refit(finalists, weights, data)
+    others = [trial for trial in trials if not any(trial is one for one in finalists)]
+    results = [
+        *(trial.result(0.0) for trial in others),
+        *(trial.result(w) for trial, w in zip(finalists, weights.tolist(), strict=True)),
     ]
-    found: list[Tried] = []
-    for name, attempt in kinds if plan.mix else []:
-        if len(found) > 1 and bench.record.late:
+    result = SearchResult(tuple(results), _held_out(finalists, weights, data))
+    first_fold = np.tensordot(weights, np.stack([one.filled[0] for one in finalists]), axes=1)
+    factor = averaging_factor(finalists, weights, data)
+    return Selected(*stacked, None, result, factor), first_fold
+
+
+def _run_trials(data: SearchData) -> list[Trial]:
+    """Return the trials of all families, as far as the time limit allows."""
+    trials: list[Trial] = []
+    for candidate in CANDIDATES:
+        if len(trials) > 1 and data.monitor.late:
             break
+        working = [trial for trial in trials if np.isfinite(trial.loss)]
+        best = min(working, key=lambda one: one.loss, default=None)
         try:
-            found += attempt(bench)
-        except FAILURES as error:
-            found.append(failed(name, error))
-    return found
+            trials.extend(candidate.trials(data, best))
+        except FIT_FAILURES as error:
+            trials.append(Trial.failed(candidate, error))
+    return trials
 
 
-def _starts(bench: Bench, plan: Plan, best: Tried | None) -> list[Array]:
-    """Where dictionaries start, one table per fold."""
-    seen = bench.seen()
-    fills = [soft_impute(bench.X, o) for o in seen] if best is None else best.fills
-    return [clip_missing(plan.bounds, fill, o) for fill, o in zip(fills, seen, strict=True)]
+def _best_of_each_family(trials: Sequence[Trial]) -> list[Trial]:
+    preferred = [trial for trial in trials if not trial.rejected]
+    families = dict.fromkeys(trial.family for trial in preferred)
+    return [
+        min((trial for trial in preferred if trial.family == family), key=lambda one: one.loss)
+        for family in families
+    ]
 
 
-def _finalists(others: list[Tried]) -> list[Tried]:
-    """The best of each kind."""
-    names = dict.fromkeys(one.name for one in others)
-    return [min((o for o in others if o.name == name), key=lambda o: o.error) for name in names]
-
-
-def _held_out(bench: Bench, candidates: list[Tried], weights: Array) -> HeldOut:
-    rows, columns = np.concatenate([np.argwhere(hidden) for hidden in bench.folds]).T
-    fills = np.stack([bench.hidden(one.fills) for one in candidates], axis=1)
-    straight = [one for one in candidates if one.name in ("linear", "low rank")]
-    linear = min(straight, key=lambda one: one.error, default=None)
-    gaussian = spreading(candidates)
-    spread = np.zeros(len(rows))
+def _held_out(trials: Sequence[Trial], weights: Array, data: SearchData) -> HeldOut:
+    rows, columns = np.concatenate([np.argwhere(held_out) for held_out in data.folds]).T
+    imputed = np.stack([data.at_held_out(one.filled) for one in trials], axis=1)
+    linear_families = (GaussianMixtures.family, LowRank.family)
+    linear = min(
+        (one for one in trials if one.family in linear_families),
+        key=lambda one: one.loss,
+        default=None,
+    )
+    gaussian = gives_deviations(trials)
+    deviation = np.zeros(len(rows))
     if gaussian is not None:
-        levels = zip(gaussian.state, bench.seen(), strict=True)
-        spread = bench.hidden([one.mixture.conditional(bench.X, o)[1] for one, o in levels])
+        fits = zip(gaussian.state, data.training, strict=True)
+        deviation = data.at_held_out([fit.mixture.conditional(data.X, o)[1] for fit, o in fits])
     return HeldOut(
         rows=rows,
         columns=columns,
-        truth=bench.truth,
-        fill=fills @ weights,
-        fills=fills[:, weights > 0],
-        linear=np.full(len(rows), np.nan) if linear is None else bench.hidden(linear.fills),
-        spread=spread,
+        truth=data.truth,
+        imputed=imputed @ weights,
+        by_family=imputed[:, weights > 0],
+        linear=np.full(len(rows), np.nan) if linear is None else data.at_held_out(linear.filled),
+        deviation=deviation,
     )
 
 
-def _unjudged(bench: Bench, plan: Plan, failures: Sequence[Tried] = ()) -> Chosen:
-    """One Gaussian, taken without a trial: for tables too small, or too wild, for more.
-
-    After failures its features have nothing to do with each other, so that it fills in means.
-    """
-    mixture, noise = independent_gaussian(bench.X, bench.observed), EMConfig().noise_levels[0]
-    if not failures:
+def _without_selection(data: SearchData, failed: Sequence[Trial] = ()) -> tuple[Selected, Array]:
+    """Fit one strongly regularized Gaussian, or column means if all families have failed."""
+    config = data.config.mixture
+    noise = config.noise_levels[0]
+    mixture = independent_gaussian(data.X, data.observed)
+    params: dict[str, str | int | float] = {"n_components": 0}
+    family = label = ColumnMeans.family
+    if not failed:
+        family, label = GaussianMixtures.family, "one Gaussian"
+        params = {"n_components": 1, "noise": noise}
         mixture = fit_mixture(
             mixture,
             noise,
-            bench.X,
-            bench.observed,
-            workers=bench.workers,
-            monitor=bench.record,
+            data.X,
+            data.observed,
+            workers=data.workers,
+            monitor=data.monitor,
+            config=config,
         ).mixture
-    name, settings = "linear", {"n_components": 1, "noise": noise}
-    if failures:
-        name, settings = "column means", {"n_components": 0}
-    blend = Blend((mixture,), np.ones(1), (name,), plan.bounds)
-    filled = blend.complete(bench.X, bench.observed)
-    member = unlearned(plan.recipes[0], filled, plan.bounds)
-    nothing = np.zeros(bench.observed.shape, bool)
-    taken = Tried(name, settings, [], np.nan, bench.record.seconds, None)
-    return Chosen(
-        X=filled,
-        blend=blend,
-        dictionary=member.rows,
-        mixture=mixture,
-        objective=member.objective,
-        results=[*((one, 0.0) for one in failures), (taken, 1.0)],
-        held_out=None,
-        first_fold=(nothing, filled),
-    )
+    stack = Stack((mixture,), np.ones(1), (family,), data.bounds)
+    filled = stack.complete(data.X, data.observed)
+    taken = TrialResult(family, label, params, np.nan, np.nan, data.monitor.seconds, 1.0)
+    result = SearchResult((*(trial.result(0.0) for trial in failed), taken), None)
+    return Selected(filled, stack, mixture, None, result, 1.0), filled
+
+
+def _impute_all_rows(
+    X: Array, observed: BoolArray, rows: IntArray, selected: Selected, monitor: Monitor
+) -> Selected:
+    """Return the selection with the table of all rows, those that were left out included."""
+    filled = np.where(observed, X, 0)
+    filled[rows] = selected.filled
+    rest = np.any(~observed, axis=1)
+    rest[rows] = False
+    if rest.any():
+        monitor.notify(PhaseStarted(Phase.OUT_OF_SAMPLE, monitor.seconds, int(rest.sum())))
+        filled[rest] = selected.stack.complete(filled[rest], observed[rest])
+    return selected._replace(filled=filled, result=selected.result.at_rows(rows))

@@ -1,4 +1,4 @@
-"""Rows in order of time: what the models fill in, and what neighbors in time say, together."""
+"""Tables whose rows follow each other in time: what is held out, and the smoother."""
 
 from __future__ import annotations
 
@@ -7,45 +7,61 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from hirank._typing import Array, BoolArray, IntArray
-from hirank.core.masking import make_folds, mask_gaps
-from hirank.models.temporal_smoother import Drift, learn
-from hirank.selection.results import Chosen
+from hirank.core.masking import MaskingConfig, make_folds, mask_gaps
+from hirank.models.temporal_smoother import TemporalSmoother, fit_smoother
+from hirank.selection.trial import SearchData, Selected
 
 
 @dataclass(frozen=True)
-class InTime:
+class Timeline:
     """The times of n rows, in any order, all different."""
 
-    times: Array
+    times: Array  # n
 
     @property
     def order(self) -> IntArray:
         return np.argsort(self.times, kind="stable")
 
-    def hidden(self, observed: BoolArray, rng: np.random.Generator) -> list[BoolArray]:
-        """Entries to hide, n x v, in gaps like those of the table; single ones if it has none."""
-        hidden = np.zeros(observed.shape, bool)
-        hidden[self.order] = mask_gaps(observed[self.order], rng)
-        return [hidden] if hidden.any() else make_folds(observed, rng)
+    def make_folds(
+        self, observed: BoolArray, rng: np.random.Generator, config: MaskingConfig
+    ) -> list[BoolArray]:
+        """Return entries to hold out, n x v, in gaps like those of the table, or single ones."""
+        held_out = np.zeros(observed.shape, bool)
+        held_out[self.order] = mask_gaps(observed[self.order], rng, config=config)
+        return [held_out] if held_out.any() else make_folds(observed, rng, config=config)
 
-    def learn(
-        self, X: Array, observed: BoolArray, chosen: Chosen, rng: np.random.Generator
-    ) -> tuple[Drift, Chosen]:
-        """How samples, n x v, change with time, and what was chosen with its fills in time."""
-        order = self.order
-        hidden, blind = chosen.first_fold
-        drift = learn(
-            X[order], observed[order], hidden[order], self.times[order], blind[order], rng
+    def with_smoother(self, data: SearchData, selected: Selected, first_fold: Array) -> Selected:
+        """Fit the smoother, and impute the held-out entries of the first fold with it as well.
+
+        `first_fold` is the table, n x v, as the stack imputed it without the held-out entries.
+        """
+        order, held_out = self.order, np.zeros(data.observed.shape, bool)
+        entries = selected.result.held_out
+        if entries is not None:
+            held_out = data.folds[0]
+        smoother = fit_smoother(
+            data.X[order],
+            data.observed[order],
+            held_out[order],
+            self.times[order],
+            first_fold[order],
+            data.rng,
         )
-        if chosen.held_out is None or not hidden.any():
-            return drift, chosen
-        guess = self.combine(drift, X, observed & ~hidden, blind)
-        mine = chosen.held_out.first(int(hidden.sum()))
-        return drift, replace(chosen, held_out=replace(mine, fill=guess[hidden]), gain=1.0)
+        selected = selected._replace(smoother=smoother)
+        if entries is None or not held_out.any():
+            return selected
+        imputed = self.combine(smoother, data.X, data.observed & ~held_out, first_fold)
+        mine = replace(entries.first(int(held_out.sum())), imputed=imputed[held_out])
+        result = replace(selected.result, held_out=mine)
+        return selected._replace(result=result, error_factor=1.0)
 
-    def combine(self, drift: Drift, X: Array, observed: BoolArray, fill: Array) -> Array:
-        """The table, n x v, completed by both."""
+    def combine(
+        self, smoother: TemporalSmoother, X: Array, observed: BoolArray, imputed: Array
+    ) -> Array:
+        """Return the table, n x v, imputed by the stack and its neighbors in time together."""
         order = self.order
         completed = np.empty(X.shape)
-        completed[order] = drift.combine(X[order], observed[order], self.times[order], fill[order])
+        completed[order] = smoother.combine(
+            X[order], observed[order], self.times[order], imputed[order]
+        )
         return completed

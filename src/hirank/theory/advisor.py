@@ -13,7 +13,7 @@ from sklearn.utils import check_array
 from hirank._typing import Array, BoolArray, IntArray
 from hirank.core.scaling import Scaling
 from hirank.estimators.functional import floats
-from hirank.estimators.kfmc import KFMC
+from hirank.estimators.imputer import Imputer
 from hirank.estimators.validation import is_missing
 from hirank.theory.advice import Advice, Name
 from hirank.theory.counts import count_observed
@@ -78,7 +78,7 @@ def advise(
     (True, 1)
     """
     values, names, ignored = _read_numbers(X)
-    model = KFMC(max_time=max_time, missing_values=missing_values, random_state=random_state)
+    model = Imputer(max_time=max_time, missing_values=missing_values, random_state=random_state)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # the advice lists empty and sparse rows
         filled = model.fit_transform(values)
@@ -107,7 +107,7 @@ def advise(
         n_features=values.shape[1],
         observed_rate=float(observed.mean()),
         verdict=summary["verdict"],
-        n_held_out=summary["n_hidden"],
+        n_held_out=summary["n_held_out"],
         error=error,
         linear_error=summary.get("linear_error", np.nan),
         poor_features={names[j]: one for j, one in poor.items()},

@@ -10,8 +10,7 @@ import numpy as np
 
 from hirank._typing import Array
 from hirank.cli.errors import Failure
-from hirank.estimators import OnlineKFMC
-from hirank.estimators.online_validation import plan_of
+from hirank.estimators import OnlineImputer, OnlineKFMC
 
 MOST = 256
 """Rows that are completed together."""
@@ -25,7 +24,7 @@ class Completer:
 
     Parameters
     ----------
-    model : OnlineKFMC or KFMC
+    model : OnlineImputer, OnlineKFMC, Imputer or KFMC
     frozen : bool
     """
 
@@ -40,7 +39,7 @@ class Completer:
     @property
     def first(self) -> bool:
         """Whether it has answers before it has learned."""
-        return self.frozen or (self.started and self.model.mode == "window")
+        return self.frozen or (self.started and isinstance(self.model, OnlineImputer))
 
     @property
     def room(self) -> int:
@@ -49,8 +48,8 @@ class Completer:
         if self.frozen:
             return MOST
         if stream is None:
-            return plan_of(self.model).n_start
-        return max(1, int(stream.needs(plan_of(self.model))))
+            return int(self.model._config().n_warmup)
+        return max(1, int(stream.needs(self.model._config())))
 
     @property
     def names(self) -> tuple[str, ...] | None:
@@ -95,7 +94,7 @@ class Completer:
     def _was_first(self) -> bool:
         # answer() has learned already if there was no model, or one that learns as it completes
         before = self._before
-        return bool(before.__sklearn_is_fitted__()) and before.mode == "window"
+        return bool(before.__sklearn_is_fitted__()) and isinstance(before, OnlineImputer)
 
 
 def opened(path: Path, *, frozen: bool, say: Any) -> Completer:
@@ -104,10 +103,10 @@ def opened(path: Path, *, frozen: bool, say: Any) -> Completer:
         if frozen:
             raise Failure(f"There is no model {path} to complete rows with: leave out --frozen.")
         say(f"There is no {path.name} yet: a new model learns from the first rows on.")
-        return Completer(OnlineKFMC(random_state=0), frozen=False)
+        return Completer(OnlineImputer(random_state=0), frozen=False)
     model = load(path)
-    if not isinstance(model, OnlineKFMC):
-        if getattr(model, "order", None) is not None:
+    if not isinstance(model, OnlineImputer | OnlineKFMC):
+        if getattr(model, "time", None) is not None:
             raise Failure(
                 f"The model {path} knows of time and needs the neighbors of a row: use hirank "
                 "apply, or fit it without --time."

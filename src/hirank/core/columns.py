@@ -1,0 +1,111 @@
+"""The columns of a fit: which have values, their scaling, and the limits of imputed values."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, NamedTuple
+
+import numpy as np
+
+from hirank._text import abbreviated, plural
+from hirank._typing import Array, BoolArray, Shape
+from hirank.core.bounds import Bounds
+from hirank.core.scaling import Scaling
+from hirank.exceptions import InputError
+
+
+class ScaledTable(NamedTuple):
+    """A table in scaled units, as models use it."""
+
+    X: Array  # n x v; 0 where not observed
+    observed: BoolArray  # n x v; outliers are not used, so they count as missing
+
+    @property
+    def empty(self) -> BoolArray:
+        """The rows without any value that a model can use."""
+        return self.observed.sum(axis=1) == 0
+
+
+@dataclass(frozen=True)
+class Columns:
+    """The columns of a fit. Of m input features, k have values and v of these vary."""
+
+    has_values: Annotated[BoolArray, Shape("m")]
+    scaling: Scaling  # k features
+    bounds: Bounds | None  # of imputed values, k features in the units of the data
+    integers: Annotated[BoolArray, Shape("k")]  # features whose imputed values are rounded
+    indicated: Annotated[BoolArray, Shape("m")] | None = None  # features with an indicator column
+
+    @classmethod
+    def measure(cls, X: Array, observed: BoolArray, *, scale: bool | str) -> Columns:
+        """Return the columns of a table, n x m, without limits of imputed values."""
+        has_values = observed.sum(axis=0) > 0
+        scaling = Scaling.measure(X[:, has_values], observed[:, has_values], scale=scale)
+        return cls(has_values, scaling, None, np.zeros(int(has_values.sum()), bool))
+
+    @property
+    def varying(self) -> BoolArray:
+        """The input features that vary, m."""
+        varying = self.has_values.copy()
+        varying[self.has_values] = self.scaling.varying
+        return varying
+
+    @property
+    def scaled_means(self) -> Array:
+        """The column means of the v features that vary, in scaled units."""
+        return np.asarray(self.scaling.forward(self.scaling.mean[None])[0])
+
+    @property
+    def scaled_bounds(self) -> Bounds | None:
+        """The bounds of the v features that vary, in scaled units."""
+        return None if self.bounds is None else self.bounds.scale(self.scaling)
+
+    def keep(self, X: Array, observed: BoolArray) -> tuple[Array, BoolArray]:
+        """Return the features that have values, n x k."""
+        return X[:, self.has_values], observed[:, self.has_values]
+
+    def scale(self, X: Array, observed: BoolArray) -> ScaledTable:
+        """Return a table, n x m, in scaled units, n x v."""
+        kept, seen = self.keep(X, observed)
+        scaled = self.scaling.forward(np.where(seen, kept, 0).astype(np.float64))
+        return ScaledTable(scaled, seen[:, self.scaling.varying] & self.scaling.inliers(kept))
+
+    def unscale(self, filled: Array, empty: BoolArray) -> Array:
+        """Return imputed rows, n x v, in the units of the data, n x k; column means if empty."""
+        values = self.scaling.backward(filled)
+        if self.scaling.varying.any():
+            values[empty] = self.scaling.mean
+        return self.constrain(values, self.integers)
+
+    def constrain(self, values: Array, integers: BoolArray | None = None) -> Array:
+        """Return values, n x k, within the bounds, rounded where `integers` is True."""
+        values, bounds = values.copy(), self.bounds
+        if bounds is not None:
+            values = np.clip(values, bounds.lower, bounds.upper).astype(values.dtype)
+        if integers is not None and integers.any():
+            values[:, integers] = np.round(values[:, integers])
+            if bounds is not None:
+                lower, upper = np.ceil(bounds.lower[integers]), np.floor(bounds.upper[integers])
+                values[:, integers] = np.clip(values[:, integers], lower, upper)
+        return values
+
+    def check(self) -> None:
+        """Raise ValueError if the parts do not fit together."""
+        k = int(self.has_values.sum())
+        if not k:
+            raise ValueError("at least one feature must have values")
+        if len(self.scaling.center) != k or len(self.integers) != k:
+            raise ValueError(f"scaling and integers must describe {k} features")
+        if self.bounds is not None and len(self.bounds.lower) != k:
+            raise ValueError(f"bounds must describe {k} features")
+
+
+def check_finite(values: Array, observed: BoolArray) -> None:
+    """Raise InputError if an imputed value of a table, n x k, is not finite."""
+    lost = np.flatnonzero((~np.isfinite(values) & ~observed).any(axis=1))
+    if len(lost):
+        rows, positions = plural(len(lost), "row"), abbreviated(lost.tolist())
+        raise InputError(
+            f"Imputed values of {rows} are not finite (positions {positions}): some observed "
+            "values are far outside the range of the fit. Check these rows, or leave them out."
+        )

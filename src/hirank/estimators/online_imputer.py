@@ -1,0 +1,207 @@
+"""OnlineImputer: rows are imputed as they arrive, by a model of the last rows."""
+
+from __future__ import annotations
+
+from dataclasses import KW_ONLY, dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from hirank._checks import Rule, choice, count
+from hirank._typing import Array
+from hirank.estimators.callbacks import reporting
+from hirank.estimators.online_base import BaseOnline
+from hirank.estimators.validation import make_kernel
+from hirank.exceptions import ParameterError
+from hirank.online.config import WindowConfig
+from hirank.online.window import StreamState
+from hirank.optim.path import BANDWIDTHS, LAST_BETA, SolverConfig, default_path
+from hirank.optim.trace import Callback, Step
+
+
+@dataclass(eq=False, repr=False)
+class OnlineImputer(BaseOnline[StreamState]):
+    """Impute rows as they arrive, with a model of the last rows that keeps learning.
+
+    ``partial_fit`` learns from rows, ``transform`` imputes rows with the model as it stands,
+    ``partial_fit_transform`` does both. What is learned depends on the rows and their order, not on
+    how they were split into calls. Memory is bounded by the window.
+
+    Parameters
+    ----------
+    n_components : int or "auto", default="auto"
+        Points of the dictionary. ``"auto"`` takes ``3.8 * n**0.6`` for n rows in the window (177
+        for 600), and more as it fills.
+    window : int, default=600
+        Rows that are kept.
+    batch_size : int, default=50
+        Rows that are learned from together; rows of smaller calls wait until there are so many.
+    n_warmup : int, default=200
+        Rows before the first fit, at most `window` and at least `n_components`. ``fit`` starts with
+        what it gets.
+    n_passes : int, default=1
+        Passes of ``fit`` over its table. ``partial_fit`` ignores it.
+    kernel : {"rbf", "poly"} or Kernel, default="rbf"
+        A kernel object is used as it is, in units of the scaled features.
+    bandwidth : "path" or float, default="path"
+        Length scale of the RBF kernel as a multiple of the mean distance between rows. ``"path"``
+        grows from 1 to 8 along the stages.
+    degree : int, default=2
+        Degree of the polynomial kernel.
+    offset : float, default=1.0
+        Offset of the polynomial kernel.
+    alpha : float, default=0.0
+        Weight of the size of the dictionary (no effect with the RBF kernel, whose size is fixed).
+    beta : float, optional
+        Ridge of the codes at the end of the path, in units of k(d, d), by default 1e-10.
+    scale : bool, default=True
+        Bring each feature to mean 0 and standard deviation 1 first, and back afterwards. Both
+        follow the data.
+    max_iter : int, default=60
+        Maximum number of steps in each stage when the path is fitted.
+    tol : float, default=1e-2
+        A stage ends when the objective fell by less than this fraction over ten steps.
+    drift_detection : {"refit", "monitor", "off"}, default="refit"
+        Hold out a few observed entries of each row on arrival, predict them, and record the errors:
+        ``recent_error_``. With ``"refit"`` the model is fitted again when they increase.
+    missing_values : float, default=nan
+        The placeholder of a missing value. NaN always counts as missing as well.
+    add_indicator : bool, default=False
+        Append a column of 0 and 1 for each feature: 1 where it was missing.
+    random_state : int, RandomState or None, default=None
+        Determines starting dictionaries and held-out entries.
+    verbose : int, default=0
+        1 prints a line to standard error whenever the path is fitted, 2 one per batch.
+
+    Attributes
+    ----------
+    recent_error_ : float
+        Root mean square error of the last 200 held-out entries, in standard deviations of their
+        features. 1 is as poor as the column mean; NaN before there are any.
+    error_history_ : structured array
+        Columns ``samples``, ``error``, ``entries``: the same by batch since the start. At most 1000
+        lines; neighbors are merged when it is full.
+    dictionary_ : array, n_components_ x n_features_in_
+        The dictionary, in the units of the data.
+    n_components_ : int
+    kernel_ : Kernel
+    n_samples_seen_ : int
+    n_iter_ : int
+        Batches that were learned from.
+    last_update_ : Update
+        What the last batch led to: started, refined, refitted, restarted or none.
+    n_features_in_ : int
+    feature_names_in_ : array of str
+        Only if the first rows had string column names.
+
+    See Also
+    --------
+    hirank.Imputer : For a table that is there as a whole.
+    hirank.OnlineKFMC : Algorithm 2 of the paper.
+    hirank.river.Imputer : The same model for pipelines of river.
+
+    Notes
+    -----
+    The columns of the output never change: a feature without any value so far is imputed with 0,
+    and one that has no more values with its last mean. Rows without any observed entry are imputed
+    with the means, not learned from, and warned about.
+
+    Each row is imputed on its own: that neighbors in time are alike is not used. Where values
+    change slowly, the last one of each feature may be more accurate; ``recent_error_`` near 1 shows
+    that little was learned. For a whole table in order there is ``Imputer(time=True)``.
+
+    An interrupted call leaves the model as it was before.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from hirank import OnlineImputer
+    >>> t = np.random.default_rng(0).uniform(-1, 1, 400)
+    >>> truth = np.column_stack([t, t**2, t**3, np.cos(3 * t)])
+    >>> X = truth.copy()
+    >>> X[::3, 1] = np.nan
+    >>> model = OnlineImputer(random_state=0).partial_fit(X[:200])
+    >>> filled = model.partial_fit_transform(X[200:])
+    >>> bool(np.abs(filled - truth[200:]).max() < 0.05), model.recent_error_ < 0.1
+    (True, True)
+    """
+
+    _: KW_ONLY
+    window: int = 600
+    batch_size: int = 50
+    max_iter: int = 60
+    tol: float = 1e-2
+    drift_detection: str = "refit"
+
+    _stream_type: ClassVar[Any] = StreamState
+    _rules: ClassVar[dict[str, Rule]] = {
+        "window": count(2),
+        "drift_detection": choice("refit", "monitor", "off"),
+    }
+
+    def add_features(self, count: int) -> None:
+        """Add features that have no values so far, for rows that become wider.
+
+        Parameters
+        ----------
+        count : int
+        """
+        stream = self._stream.add_features(count)
+        self._commit(stream, {**self._column_attributes(), "n_features_in_": stream.width})
+
+    def _check_params(self) -> None:
+        super()._check_params()
+        if self.n_components != "auto" and int(self.n_components) > self.window:
+            raise ParameterError(
+                "n_components",
+                f"is {self.n_components}, more than the rows that {{window}}={self.window} keeps. "
+                "Use a larger {window} or fewer components.",
+                "window",
+            )
+
+    def _config(self) -> WindowConfig:
+        fixed = self.bandwidth != "path"
+        bandwidths = (float(self.bandwidth),) * len(BANDWIDTHS) if fixed else BANDWIDTHS
+        n_warmup = min(int(self.n_warmup), int(self.window))
+        if self.n_components != "auto":
+            n_warmup = max(n_warmup, int(self.n_components))
+        return WindowConfig(
+            kernel=make_kernel(self),
+            stages=default_path(bandwidths, LAST_BETA if self.beta is None else self.beta),
+            n_components=lambda n: self._points(n, at_most=True),
+            solver=SolverConfig(float(self.alpha), int(self.max_iter), float(self.tol)),
+            scale=bool(self.scale),
+            window=int(self.window),
+            batch_size=int(self.batch_size),
+            n_warmup=n_warmup,
+            monitor=self.drift_detection != "off",
+            refit_on_drift=self.drift_detection == "refit",
+        )
+
+    def _reporting(self, X: Any, n: int, config: WindowConfig) -> Any:
+        return reporting(self, X, self.n_passes * (n // config.batch_size + 1), verbose=0)
+
+    def _fit_stream(
+        self, stream: StreamState, rows: Array, config: WindowConfig, callback: Callback
+    ) -> tuple[StreamState, Array | None]:
+        for _ in range(self.n_passes):
+            stream, stopped = self._fit_pass(stream, rows, config, callback)
+            if stopped:
+                break
+        return stream, None
+
+    def _fit_pass(
+        self, stream: StreamState, rows: Array, config: WindowConfig, callback: Callback
+    ) -> tuple[StreamState, bool]:
+        """Return the stream after all rows, n x m, and whether a callback has stopped it."""
+        stopped = False
+        while len(rows) and not stopped:
+            now, rows = np.split(rows, [stream.needs(config)])
+            stream, _ = stream.append(now, config)
+            if not len(stream.pending):
+                self._print_update(stream)
+            stopped = bool(callback(Step(stream.batches, 0, stream.scores.recent, 0.0)))
+        if len(stream.pending):
+            stream = stream.learn(config)
+            self._print_update(stream)
+        return stream, stopped

@@ -1,0 +1,154 @@
+"""OnlineKFMC: Algorithm 2 of the paper."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import KW_ONLY, dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from hirank._checks import Rule, choice
+from hirank._typing import Array
+from hirank.estimators.callbacks import reporting
+from hirank.estimators.online_base import BaseOnline
+from hirank.estimators.validation import make_kernel
+from hirank.kernels import RBF
+from hirank.online.algorithm2 import Algorithm2Stream
+from hirank.online.config import Algorithm2Config
+from hirank.optim.algorithm2 import (
+    BANDWIDTH,
+    FIRST_BETA,
+    LAST_BETA,
+    POLY_ALPHA,
+    POLY_BETA,
+    STREAM_BETA,
+)
+from hirank.optim.path import SolverConfig
+from hirank.optim.trace import Callback, Step
+
+
+@dataclass(eq=False, repr=False)
+class OnlineKFMC(BaseOnline[Algorithm2Stream]):
+    """Online kernelized factorization matrix completion (Fan and Udell, 2019, Algorithm 2).
+
+    Every row, or mini-batch, moves the dictionary once and is forgotten. Use
+    :class:`OnlineImputer`, which keeps the last rows, for accuracy: this model costs less per row
+    (with Numba installed, ``pip install "hirank[fast]"``) and is far less accurate.
+
+    Parameters
+    ----------
+    n_components : int or "auto", default="auto"
+        Points of the dictionary. ``"auto"`` takes ``3.8 * n**0.6`` for n rows at the start.
+    batch_size : int, default=1
+        Rows that move the dictionary together.
+    n_warmup : int, default=200
+        Rows that are held until scaling and bandwidth are determined on them, at least
+        `n_components`. ``fit`` starts with what it gets.
+    n_passes : int, default=1
+        Passes of ``fit`` over its table. ``partial_fit`` ignores it.
+    kernel : {"rbf", "poly"} or Kernel, default="rbf"
+        A kernel object is used as it is, in units of the scaled features.
+    bandwidth : "path" or float, default="path"
+        Length scale of the RBF kernel as a multiple of the mean distance between rows; ``"path"``
+        stands for 1.5.
+    degree : int, default=2
+        Degree of the polynomial kernel.
+    offset : float, default=1.0
+        Offset of the polynomial kernel.
+    alpha : float, default=0.0
+        Weight of the size of the dictionary (no effect with the RBF kernel, whose size is fixed).
+        With the polynomial kernel, 0 stands for 1e-4.
+    beta : float, optional
+        Ridge of the codes. By default 7e-3 for the RBF kernel, falling from 0.1 to 1e-3 over
+        several passes, and 1e-2 for the polynomial kernel.
+    scale : bool, default=True
+        Bring each feature to mean 0 and standard deviation 1 first, and back afterwards.
+    max_iter : int, default=50
+        Maximum number of iterations per row.
+    tol : float, default=1e-5
+        A row is done when neither its codes nor its entries change by this much.
+    drift_detection : {"monitor", "off"}, default="monitor"
+        Hold out a few observed entries of each row on arrival, predict them, and record the errors:
+        ``recent_error_``.
+    missing_values : float, default=nan
+        The placeholder of a missing value. NaN always counts as missing as well.
+    add_indicator : bool, default=False
+        Append a column of 0 and 1 for each feature: 1 where it was missing.
+    random_state : int, RandomState or None, default=None
+        Determines the starting dictionary and held-out entries.
+    verbose : int, default=0
+        1 prints a line to standard error per pass of ``fit``, 2 one per batch.
+
+    Attributes
+    ----------
+    recent_error_, error_history_, dictionary_, n_components_, kernel_, n_samples_seen_, n_iter_, \
+last_update_, n_features_in_, feature_names_in_
+        As in :class:`OnlineImputer`.
+
+    Notes
+    -----
+    ``fit_transform`` returns the table as imputed in the last pass. The columns of the output never
+    change: a feature without any value in the first rows is imputed with 0. An interrupted call
+    leaves the model as it was before.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from hirank import OnlineKFMC
+    >>> t = np.random.default_rng(0).uniform(-1, 1, 400)
+    >>> truth = np.column_stack([t, t**2, t**3, np.cos(3 * t)])
+    >>> X = truth.copy()
+    >>> X[::3, 1] = np.nan
+    >>> model = OnlineKFMC(20, n_passes=3, random_state=0)
+    >>> filled = model.fit_transform(X)
+    >>> bool(np.abs(filled - truth).mean() < 0.05)
+    True
+    """
+
+    _: KW_ONLY
+    batch_size: int = 1
+    max_iter: int = 50
+    tol: float = 1e-5
+    drift_detection: str = "monitor"
+
+    _stream_type: ClassVar[Any] = Algorithm2Stream
+    _rules: ClassVar[dict[str, Rule]] = {"drift_detection": choice("monitor", "off")}
+
+    def _config(self) -> Algorithm2Config:
+        kernel, alpha, beta, falling = make_kernel(self), float(self.alpha), self.beta, None
+        rbf = isinstance(kernel, RBF)
+        if beta is None:
+            beta = STREAM_BETA if rbf else POLY_BETA
+            falling = (FIRST_BETA, LAST_BETA) if rbf else None
+        if not rbf and not alpha:
+            alpha = POLY_ALPHA
+        n_warmup = int(self.n_warmup)
+        if self.n_components != "auto":
+            n_warmup = max(n_warmup, int(self.n_components))
+        return Algorithm2Config(
+            kernel=kernel,
+            bandwidth=BANDWIDTH if self.bandwidth == "path" else float(self.bandwidth),
+            beta=float(beta),
+            n_components=lambda n: self._points(n, at_most=False),
+            solver=SolverConfig(alpha, int(self.max_iter), float(self.tol)),
+            scale=bool(self.scale),
+            batch_size=int(self.batch_size),
+            n_warmup=n_warmup,
+            monitor=self.drift_detection == "monitor",
+            n_passes=int(self.n_passes),
+            falling=falling,
+        )
+
+    def _reporting(self, X: Any, n: int, config: Algorithm2Config) -> Any:
+        return reporting(self, X, config.n_passes, verbose=0)
+
+    def _fit_stream(
+        self, stream: Algorithm2Stream, rows: Array, config: Algorithm2Config, callback: Callback
+    ) -> tuple[Algorithm2Stream, Array | None]:
+        def stop(number: int) -> bool:
+            if self.verbose:
+                sys.stderr.write(f"[{type(self).__name__}] pass {number} of {config.n_passes}\n")
+            return bool(callback(Step(number, 0, np.nan, 0.0)))
+
+        return stream.fit_table(rows, config, stop)

@@ -1,0 +1,83 @@
+"""A fitted dictionary, which imputes rows, and the protocol of everything that does."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, Protocol
+
+import numpy as np
+
+from hirank._typing import Array, BoolArray, Shape
+from hirank.core.bounds import Bounds
+from hirank.core.columns import ScaledTable
+from hirank.core.objective import coordinates
+from hirank.core.threads import Workers
+from hirank.models.out_of_sample import ROUNDS, complete_samples
+from hirank.optim.path import Setting
+
+MAX_STAGES, MAX_ROUNDS = 100, 1000
+"""Far more than any fit has. A model file must not keep its user waiting forever."""
+MAX_COORDINATE = 1e150
+"""Of points in scaled units: the squares of larger ones overflow."""
+
+
+class RowModel(Protocol):
+    """What was fitted, as far as completing scaled rows needs it."""
+
+    def complete(self, X: Array, observed: BoolArray) -> Array:
+        """Impute rows, n x v, each on its own; every row has an observed and a missing entry."""
+        ...
+
+
+def complete_rows(model: RowModel, table: ScaledTable) -> Array:
+    """Return the rows of a scaled table, n x v, imputed by a model; rows without values stay."""
+    filled = table.X.copy()
+    incomplete = ~table.observed.all(axis=1) & ~table.empty
+    if incomplete.any():
+        filled[incomplete] = model.complete(table.X[incomplete], table.observed[incomplete])
+    return filled
+
+
+@dataclass(frozen=True)
+class Dictionary:
+    """Imputes rows such that, seen through the kernel, they lie close to a dictionary's span."""
+
+    D: Annotated[Array, Shape("r v")]
+    settings: tuple[Setting, ...]  # of the stages of the fit
+    rounds: int = ROUNDS  # evaluations per stage for new rows
+    bounds: Bounds | None = None  # of imputed values, v features in scaled units
+
+    @property
+    def width(self) -> int:
+        """The number of features v."""
+        return self.D.shape[1]
+
+    def complete(self, X: Array, observed: BoolArray) -> Array:
+        with Workers() as workers:
+            return complete_samples(
+                X,
+                observed,
+                self.D,
+                self.settings,
+                workers,
+                rounds=self.rounds,
+                bounds=self.bounds,
+            )
+
+    def coordinates(self, X: Array) -> Array:
+        """Return completed rows in coordinates of the dictionary's span, n x v -> n x r."""
+        if not self.settings:  # no feature varies
+            return np.zeros((len(X), len(self.D)))
+        return coordinates(X, self.settings[-1].basis(self.D))
+
+    def check(self) -> None:
+        """Raise ValueError if the parts do not fit together."""
+        r, v = self.D.shape
+        if not 0 < self.rounds <= MAX_ROUNDS or len(self.settings) > MAX_STAGES:
+            raise ValueError("rounds and settings must be within their limits")
+        if v and not (r and self.settings):
+            raise ValueError("there must be points and settings")
+        if np.abs(self.D).max(initial=0.0) > MAX_COORDINATE:
+            raise ValueError(f"points must be within {MAX_COORDINATE:g}")
+        if self.bounds is not None and len(self.bounds.lower) != v:
+            raise ValueError(f"bounds must describe {v} features")

@@ -1,0 +1,52 @@
+"""Constants of the model search, each measured: docs/notes/selection.md."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from hirank.core.masking import MaskingConfig
+from hirank.models.als import ALSConfig
+from hirank.models.em import EMConfig
+
+
+@dataclass(frozen=True)
+class DictionaryConfig:
+    """Constants of the search for a dictionary.
+
+    Errors are in standard deviations of the features. Tables on which other families have a smaller
+    error than `exact_error` are nearly exact: there, late stages of a path can gain much.
+    """
+
+    first_size: float = 1 / 3  # of the default number of points, to begin with
+    min_points: int = 15
+    max_size: float = 2.0  # of the default number of points, to which a dictionary may grow
+    max_points: int = 800
+    growth: int = 3  # factor from one size to the next
+    smooth_bandwidths: tuple[float, ...] = (2.0, 2.0, 2.0, 2.0, 3.0, 5.0, 8.0)  # for noisy tables
+    smooth_beta: float = 10.0  # first ridge of that path, in units of the usual one
+    probe_stages: int = 3  # stages after which paths are compared; only the best continues
+    min_improvement: float = 0.03  # relative gain that a larger dictionary must bring
+    min_improvement_behind: float = 0.1  # the same while other families are ahead
+    exact_error: float = 0.1
+    max_ratio: float = 1.1  # error over that of other families from which a path is abandoned
+    max_ratio_exact: float = 3.0  # the same on nearly exact tables
+    rough_tol: float = 10.0  # times `tol` on noisy tables, where the ends of stages gain little
+    ahead: float = 0.95  # error over that of other families from which `tol` is exact after all
+    perfect_error: float = 1e-3  # error that needs no improvement
+    max_restart_points: int = 240  # larger dictionaries never gained from a second path
+    max_points_many: int = 120  # points up to which `n_models` dictionaries are averaged
+    n_models: int = 4
+    n_models_large: int = 2
+
+
+@dataclass(frozen=True)
+class SearchConfig:
+    """Constants of the whole search."""
+
+    max_rows: int = 10_000  # rows to select and fit on; the others are imputed out of sample
+    n_models: int = 4  # refits of a mixture that are averaged, unless `n_init` is given
+    mixture_refit_steps: int = 12
+    masking: MaskingConfig = field(default_factory=MaskingConfig)
+    dictionary: DictionaryConfig = field(default_factory=DictionaryConfig)
+    mixture: EMConfig = field(default_factory=EMConfig)
+    low_rank: ALSConfig = field(default_factory=ALSConfig)
