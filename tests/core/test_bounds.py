@@ -13,9 +13,9 @@ from hirank.core.objective import reduced_gradient, sample_gradient
 from hirank.core.scaling import Scaling
 from hirank.core.threads import Workers
 from hirank.kernels import RBF, Poly
-from hirank.models.fit_dictionary import DictionaryProblem, fit_dictionary, fit_algorithm1
-from hirank.models.out_of_sample import complete_samples
 from hirank.models.dictionary import Dictionary
+from hirank.models.fit_dictionary import DictionaryProblem, fit_algorithm1, fit_dictionary
+from hirank.models.out_of_sample import complete_samples
 from hirank.optim import quasi_newton as qn
 from hirank.optim.newton import Newton
 from hirank.optim.path import PathPoint, SolverConfig, Stage, default_path
@@ -61,7 +61,9 @@ def solve(
     stages = default_path() if stages is None else stages
     config = SolverConfig(**{"max_iter": 60, "tol": 1e-3, **config})
     known = np.where(observed, X, 0)
-    task = DictionaryProblem(known, observed, 40, RBF() if kernel is None else kernel, stages, config, bounds)
+    task = DictionaryProblem(
+        known, observed, 40, RBF() if kernel is None else kernel, stages, config, bounds
+    )
     with Workers(1) as workers:
         if solver is fit_algorithm1:
             return solver(task, np.random.default_rng(seed), monitor)

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from hirank.persistence.records import from_state, to_state
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
@@ -12,10 +13,9 @@ from hirank.core.scaling import SCALES, Scaling
 from hirank.core.threads import Workers
 from hirank.datasets import polynomial_manifolds, uniform_missing
 from hirank.kernels import RBF
-from hirank.models.fit_dictionary import DictionaryProblem, fit_dictionary
 from hirank.models.dictionary import Dictionary, complete_rows
+from hirank.models.fit_dictionary import DictionaryProblem, fit_dictionary
 from hirank.optim.path import SolverConfig, default_path
-from hirank.persistence.records import from_state, to_state
 
 WAYS = (*SCALES, True, False)
 
@@ -246,7 +246,9 @@ def test_outliers_do_not_spoil_other_imputed_values():
         scaling = measure(X[fit], True, observed[fit])
         seen = observed[fit] & scaling.inliers(X[fit])
         options = SolverConfig(max_iter=30)
-        task = DictionaryProblem(scaling.forward(X[fit]), seen, 30, RBF(), default_path()[:4], options)
+        task = DictionaryProblem(
+            scaling.forward(X[fit]), seen, 30, RBF(), default_path()[:4], options
+        )
         with Workers(1) as workers:
             result = fit_dictionary(task, workers, np.random.default_rng(0))
         rows = Dictionary(result.D, result.settings)

@@ -5,7 +5,12 @@ import pytest
 
 from hirank.models import temporal_smoother as ordered
 from hirank.models.gaps import interpolate
-from hirank.models.temporal_smoother import TemporalSmoother, fit_changes, fit_fill_variance, fit_smoother
+from hirank.models.temporal_smoother import (
+    TemporalSmoother,
+    fit_changes,
+    fit_fill_variance,
+    fit_smoother,
+)
 
 
 @pytest.fixture
@@ -69,7 +74,9 @@ def test_unrelated_features_are_interpolated_in_uneven_time(rng, monkeypatch):
     times = np.cumsum(rng.exponential(size=80) + 0.01)
     X = rng.normal(size=(80, 3))
     observed = rng.random(X.shape) < 0.5
-    smoother = TemporalSmoother(np.zeros(3), np.eye(3), np.diag([1.0, 2, 3]), 1.0, np.full(3, np.inf))
+    smoother = TemporalSmoother(
+        np.zeros(3), np.eye(3), np.diag([1.0, 2, 3]), 1.0, np.full(3, np.inf)
+    )
     filled = smoother.combine(X, observed, times)
     np.testing.assert_allclose(filled, interpolate(X, observed, times), atol=1e-6)
 

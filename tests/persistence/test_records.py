@@ -4,12 +4,12 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 from helpers.saved_state import differences, flat, load, save
+from hirank.persistence.checks import PARTS
+from hirank.persistence.records import from_state, to_state
 
 from hirank import OnlineKFMC
 from hirank.kernels import RBF
 from hirank.persistence import records as states
-from hirank.persistence.checks import PARTS
-from hirank.persistence.records import from_state, to_state
 
 QUICK = {"window": 60, "n_start": 40, "batch_size": 20, "max_iter": 10, "random_state": 0}
 STREAMS = {

@@ -4,13 +4,13 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from hirank.estimators.search_plan import plan_of
 
 from hirank import KFMC
 from hirank.core.init import soft_impute
 from hirank.core.masking import MaskingConfig, make_folds
 from hirank.core.threads import Workers
 from hirank.datasets import polynomial_manifolds
-from hirank.estimators.search_plan import plan_of
 from hirank.models.als import select_rank
 from hirank.models.em import EMConfig
 from hirank.optim.path import SolverConfig

@@ -153,7 +153,7 @@ def _row_needs(
     if structure is None:
         return 1
     place = np.cumsum(has_values)[held_out["feature"]] - 1
-    off = (held_out["fill"] - held_out["truth"]) / scaling.spread[place]
+    off = (held_out["imputed"] - held_out["truth"]) / scaling.spread[place]
     size = (held_out["truth"] - scaling.mean[place]) / scaling.spread[place]
     n_left = n_observed[held_out["row"]] - 1  # at most: more entries of the row may be held out
     needs = structure.latent_dimension + 1
