@@ -17,7 +17,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from common import CASES, report, synthetic
 from real import DATA, TABLES
 
-from hirank import KFMC
+from hirank import Imputer
 from hirank.datasets import polynomial_manifolds
 from hirank.theory import advise
 
@@ -99,7 +99,7 @@ def true_error(truth: np.ndarray, observed: np.ndarray) -> float:
         return np.nan  # the truth is not known
     known = np.where(seen, truth, np.nan)
     X = (truth - np.nanmean(known, axis=0)) / np.nanstd(known, axis=0)
-    filled = KFMC(random_state=0).fit_transform(np.where(seen, X, np.nan))
+    filled = Imputer(random_state=0).fit_transform(np.where(seen, X, np.nan))
     return float(np.linalg.norm((filled - X)[~seen]) / np.linalg.norm(X[~seen]))
 
 

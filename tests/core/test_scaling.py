@@ -2,13 +2,13 @@
 
 import numpy as np
 import pytest
-from hirank.persistence.records import from_state, to_state
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from hirank.baselines import LRF
 from hirank.core.bounds import Bounds
+from hirank.core.columns import Columns
 from hirank.core.scaling import SCALES, Scaling
 from hirank.core.threads import Workers
 from hirank.datasets import polynomial_manifolds, uniform_missing
@@ -16,6 +16,7 @@ from hirank.kernels import RBF
 from hirank.models.dictionary import Dictionary, complete_rows
 from hirank.models.fit_dictionary import DictionaryProblem, fit_dictionary
 from hirank.optim.path import SolverConfig, default_path
+from hirank.persistence.record import decode, encode
 
 WAYS = (*SCALES, True, False)
 
@@ -227,7 +228,7 @@ def test_an_unknown_scale_is_an_error():
 def test_a_scaling_survives_its_saved_state(scale):
     X = mixed()
     scaling = measure(X, scale)
-    again = from_state(to_state(scaling))
+    again = decode(Scaling, encode(scaling))
     assert scaling.tails is not None
     assert (again.forward(X) == scaling.forward(X)).all()
     assert (again.inliers(X) == scaling.inliers(X)).all()
@@ -251,13 +252,11 @@ def test_outliers_do_not_spoil_other_imputed_values():
         )
         with Workers(1) as workers:
             result = fit_dictionary(task, workers, np.random.default_rng(0))
-        rows = Dictionary(result.D, result.settings)
-        filled = np.concatenate(
-            [scaling.backward(result.X), complete_rows(rows, X[new], observed[new], scaling)]
-        )
-        assert (filled[new][observed[new]] == X[new][observed[new]]).all()
-        missing = ~observed[: len(filled)]
-        errors.append(np.sqrt(np.mean((filled - truth)[missing] ** 2)))
+        model = Dictionary(result.D, result.settings)
+        table = Columns.measure(X[fit], observed[fit], scale=True).scale(X[new], observed[new])
+        scaled = np.concatenate([result.X, complete_rows(model, table)])
+        filled = scaling.backward(scaled)
+        errors.append(np.sqrt(np.mean((filled - truth)[~observed] ** 2)))
     assert errors[1] < max(2 * errors[0], 0.1)
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from hirank import KFMC
+from hirank import Imputer
 from hirank.datasets import polynomial_manifolds
 from hirank.theory import advise
 
@@ -41,7 +41,7 @@ def test_advice_agrees_with_the_summary_of_the_fit():
 
     advice = advise(X, random_state=0)
 
-    summary = KFMC(random_state=0).fit(X).summary()
+    summary = Imputer(random_state=0).fit(X).summary()
     assert advice.verdict == summary["verdict"]
     assert advice.error == summary["error"]
     assert advice.linear_error == summary["linear_error"]

@@ -81,7 +81,9 @@ class EM:
         for group, (_, values, _) in zip(self._groups, results, strict=True):
             imputed[group.rows] = values
         log_likelihood = sum(float(result[2]) for result in results) / len(self.X)
-        change = float(np.sqrt(np.mean((imputed - state.imputed) ** 2)))
+        change = 0.0  # of a table without columns that vary
+        if imputed.size:
+            change = float(np.sqrt(np.mean((imputed - state.imputed) ** 2)))
         return _State(mixture, [result[0] for result in results], imputed, -log_likelihood, change)
 
     def terminate(self, state: _State, objectives: Sequence[float]) -> bool:

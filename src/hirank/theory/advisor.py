@@ -11,10 +11,11 @@ import numpy as np
 from sklearn.utils import check_array
 
 from hirank._typing import Array, BoolArray, IntArray
-from hirank.core.scaling import Scaling
+from hirank.core.columns import Columns
 from hirank.estimators.functional import floats
 from hirank.estimators.imputer import Imputer
 from hirank.estimators.validation import is_missing
+from hirank.exceptions import EmptyRowsWarning
 from hirank.theory.advice import Advice, Name
 from hirank.theory.counts import count_observed
 from hirank.theory.ranks import feature_dimension
@@ -80,24 +81,17 @@ def advise(
     values, names, ignored = _read_numbers(X)
     model = Imputer(max_time=max_time, missing_values=missing_values, random_state=random_state)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # the advice lists empty and sparse rows
+        warnings.simplefilter("ignore", EmptyRowsWarning)  # the advice lists them
         filled = model.fit_transform(values)
     summary = model.summary()
     observed = ~is_missing(values, missing_values)
-    has_values: BoolArray = observed.sum(axis=0) > 0
-    scaling = Scaling.measure(values[:, has_values], observed[:, has_values], scale="auto")
-    varying = has_values.copy()
-    varying[has_values] = scaling.varying
+    columns = Columns.measure(values, observed, scale="auto")
+    has_values, varying = columns.has_values, columns.varying
     used = observed[:, varying]
     error = summary.get("error", np.nan)
     rows = np.flatnonzero(used.any(axis=1))
-    rng = np.random.default_rng(0)  # rows to measure on, not a result
-    structure = None
-    if error < MAX_ERROR and len(rows) > 1:
-        some = np.sort(rng.permutation(rows)[:MAX_ROWS])
-        scaled = np.where(scaling.inliers(filled[some]), scaling.forward(filled[some]), 0)
-        structure = measure_structure(scaled, error, rng)
-    row_needs = _row_needs(model.held_out_, structure, observed.sum(axis=1), scaling, has_values)
+    structure = _measure(filled[rows], columns, error) if error < MAX_ERROR else None
+    row_needs = _row_needs(model.held_out_, structure, observed.sum(axis=1), columns)
     column_needs = structure.linear_rank + 1 if structure else 1
     counts = count_observed(used, row_needs, column_needs)
     named = np.array(names, dtype=object)
@@ -142,17 +136,21 @@ def _read_numbers(X: Any) -> tuple[Array, tuple[Name, ...], tuple[str, ...]]:
     return values, tuple(numeric) or tuple(range(values.shape[1])), tuple(others)
 
 
+def _measure(filled: Array, columns: Columns, error: float) -> Structure:
+    """Measure the structure of imputed rows, n x k, on at most `MAX_ROWS` random ones."""
+    rng = np.random.default_rng(0)
+    some = filled[np.sort(rng.permutation(len(filled))[:MAX_ROWS])]
+    scaling = columns.scaling
+    return measure_structure(np.where(scaling.inliers(some), scaling.forward(some), 0), error, rng)
+
+
 def _row_needs(
-    held_out: dict[str, Any],
-    structure: Structure | None,
-    n_observed: IntArray,
-    scaling: Scaling,
-    has_values: BoolArray,
+    held_out: dict[str, Any], structure: Structure | None, n_observed: IntArray, columns: Columns
 ) -> int:
     """Return how many observed entries a row requires; 1 if no structure is known."""
     if structure is None:
         return 1
-    place = np.cumsum(has_values)[held_out["feature"]] - 1
+    scaling, place = columns.scaling, np.cumsum(columns.has_values)[held_out["feature"]] - 1
     off = (held_out["imputed"] - held_out["truth"]) / scaling.spread[place]
     size = (held_out["truth"] - scaling.mean[place]) / scaling.spread[place]
     n_left = n_observed[held_out["row"]] - 1  # at most: more entries of the row may be held out
