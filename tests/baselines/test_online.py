@@ -103,8 +103,8 @@ def test_a_wild_value_does_not_destroy_the_model(model, memory, wild, low_rank):
 @every
 def test_rows_are_held_until_there_are_enough(model, low_rank):
     holes = holes_of(low_rank)
-    stream = clone(model).set_params(n_start=100).partial_fit(holes[:60])
-    with pytest.raises(NotFittedError, match=r"60 rows.*n_start=100"):
+    stream = clone(model).set_params(n_warmup=100).partial_fit(holes[:60])
+    with pytest.raises(NotFittedError, match=r"60 rows.*n_warmup=100"):
         stream.transform(holes)
     with pytest.raises(NotFittedError, match="61 rows"):
         stream.partial_fit_transform(holes[60:61])  # nothing is taken
@@ -126,7 +126,7 @@ def test_features_and_rows_without_values(model, low_rank):
         assert stream.partial_fit_transform(holes[250:]).shape == (150, 14)
     with pytest.raises(ValueError, match="no observed entry"):
         clone(model).partial_fit(np.full((200, 3), np.nan))
-    with pytest.raises(ValueError, match=r"No feature varies.*larger n_start"):
+    with pytest.raises(ValueError, match=r"No feature varies.*larger n_warmup"):
         clone(model).partial_fit(np.full((200, 3), 4.0))
 
 
@@ -161,7 +161,7 @@ def test_fit_forgets_and_partial_fit_goes_on(model, low_rank):
         (GROUSE(16), "rank=16 is more than the table allows"),
         (GROUSE(step=0), "step.*above 0"),
         (GROUSE(cut=-1), "cut"),
-        (GROUSE(n_start=1), "n_start.*at least 2"),
+        (GROUSE(n_warmup=1), "n_warmup.*at least 2"),
         (OnlineLRF(ridge=0), "ridge.*above 0"),
         (OnlineLRF(memory=0), "memory.*above 0"),
         (OnlineLRF(n_passes=0), "n_passes"),

@@ -173,7 +173,7 @@ def test_a_stream_of_low_rank_is_recovered_and_new_rows_too():
     truth = rng.normal(size=(7400, 3)) @ rng.normal(size=(3, 20))
     observed = rng.random(truth.shape) < 0.7
     holes = np.where(observed, truth, np.nan)
-    model = DLSR(10, 1e-3, n_start=200, random_state=0)
+    model = DLSR(10, 1e-3, n_warmup=200, random_state=0)
     for start in range(0, 7000, 200):
         model.partial_fit(holes[start : start + 200])
     assert model.n_samples_seen_ == 7000

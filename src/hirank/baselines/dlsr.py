@@ -59,7 +59,7 @@ class DLSR(OnlineBaseline):
     l1 : float or "auto", default="auto"
         Weight of the codes, in units of the root mean square of the scaled entries. ``"auto"``
         hides a few entries of the first rows and takes the one that recovers them best.
-    n_start : int, default=400
+    n_warmup : int, default=400
         Rows that a model is started from; ``partial_fit`` holds rows until there are so many.
     n_passes : int, default=20
         Most passes of ``fit`` over its table, in random order.
@@ -102,7 +102,7 @@ class DLSR(OnlineBaseline):
     >>> rng = np.random.default_rng(0)
     >>> X = rng.normal(size=(400, 2)) @ rng.normal(size=(2, 12))
     >>> holes = np.where(rng.random(X.shape) < 0.2, np.nan, X)
-    >>> model = DLSR(6, n_start=100, random_state=0).partial_fit(holes[:300])
+    >>> model = DLSR(6, n_warmup=100, random_state=0).partial_fit(holes[:300])
     >>> filled = model.partial_fit_transform(holes[300:])
     >>> bool(np.abs(filled - X[300:]).mean() < 0.01)
     True
@@ -111,7 +111,7 @@ class DLSR(OnlineBaseline):
     n_components: int | str = "auto"
     l1: float | str = "auto"
     _: KW_ONLY
-    n_start: int = 400
+    n_warmup: int = 400
     scale: bool | str = False
 
     _rules: ClassVar[dict[str, Rule]] = {

@@ -35,7 +35,7 @@ class GROUSE(OnlineBaseline):
     cut : float, default=0.03
         Directions that the observed entries of a row see with less than this share of their length
         are left out of its codes; 0 is plain GROUSE.
-    n_start : int, default=200
+    n_warmup : int, default=200
         Rows that a model is started from; ``partial_fit`` holds rows until there are so many.
     n_passes : int, default=20
         Most passes of ``fit`` over its table, in random order.

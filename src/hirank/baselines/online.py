@@ -28,7 +28,7 @@ MAX_DEVIATION = 30.0  # standard deviations to which values are clipped before t
 MIN_MEMORY = 300  # rows that units remember at least: from fewer they would be mostly chance
 
 ONLINE_RULES: dict[str, Rule] = {
-    "n_start": count(2),
+    "n_warmup": count(2),
     "n_passes": count(),
     "tol": number(least=0),
     "memory": optional(number(above=0)),
@@ -93,7 +93,7 @@ class OnlineBaseline(BaseImputer[FittedStream]):
 
     Parameters
     ----------
-    n_start : int, default=200
+    n_warmup : int, default=200
         Rows that a model is started from; ``partial_fit`` holds rows until there are so many.
     n_passes : int, default=20
         Most passes of ``fit`` over its table, in random order.
@@ -106,7 +106,7 @@ class OnlineBaseline(BaseImputer[FittedStream]):
     """
 
     _: KW_ONLY
-    n_start: int = 200
+    n_warmup: int = 200
     n_passes: int = 20
     tol: float = 1e-4
     memory: float | None = None
@@ -194,10 +194,10 @@ class OnlineBaseline(BaseImputer[FittedStream]):
     def _check_enough(self, more: int) -> None:
         """Raise if rows held and so many more do not make a start."""
         held = len(getattr(self, "_held", ()))
-        if held + more < self.n_start:
+        if held + more < self.n_warmup:
             raise NotFittedError(
                 f"This {type(self).__name__} has seen {held + more} rows so far, and starts with "
-                f"n_start={self.n_start}: give it more by partial_fit, or call fit."
+                f"n_warmup={self.n_warmup}: give it more by partial_fit, or call fit."
             )
 
     @property
@@ -222,7 +222,7 @@ class OnlineBaseline(BaseImputer[FittedStream]):
         """Start from some rows of the table, then pass over all until the misfit stays."""
         monitor, rng, observed = Monitor(data.callback), make_rng(self.random_state), data.known
         X = np.where(observed, data.X, 0)
-        first = rng.permutation(len(X))[: self.n_start]
+        first = rng.permutation(len(X))[: self.n_warmup]
         start = self._start(X[first], observed[first], rng)
         solver = _Passes(X, observed, rng, self.tol)
         solution = minimize(solver, start, max_iter=self.n_passes, monitor=monitor)
@@ -246,16 +246,16 @@ class OnlineBaseline(BaseImputer[FittedStream]):
         rows = np.where(observed, table, np.nan).astype(np.float64)
         if not self.__sklearn_is_fitted__():
             rows = np.concatenate([getattr(self, "_held", rows[:0]), rows])
-            if len(rows) < self.n_start:
+            if len(rows) < self.n_warmup:
                 self._held = rows
                 return
-            self.__dict__["_record"] = self._begin(rows[: self.n_start])
-            rows = rows[self.n_start :]
+            self.__dict__["_record"] = self._begin(rows[: self.n_warmup])
+            rows = rows[self.n_warmup :]
         self.__dict__["_record"] = self._absorb(rows)
         self.__dict__.pop("_held", None)
 
     def _begin(self, rows: Array) -> FittedStream:
-        """Return what is learned from the first rows, n_start x n_features_in_, NaN = missing."""
+        """Return what is learned from the first rows, n_warmup x n_features_in_, NaN = missing."""
         observed = ~np.isnan(rows)
         has_values = observed.any(axis=0)
         if not has_values.any():
@@ -271,7 +271,7 @@ class OnlineBaseline(BaseImputer[FittedStream]):
         if not X.any():
             raise InputError(
                 f"No feature varies in the first {len(rows)} rows, so nothing can be fitted. Use "
-                "a larger n_start."
+                "a larger n_warmup."
             )
         used = known.any(axis=1)
         model = self._start(X[used], known[used], make_rng(self.random_state))

@@ -39,7 +39,7 @@ class OnlineLRF(OnlineBaseline):
         Weight of the size of the codes: the variance of noise, in units of the scaled features.
         ``"auto"`` hides a few entries of the first rows and takes the variance of what the first
         factors leave unexplained there, or that of recent misfits, if that is larger.
-    n_start : int, default=200
+    n_warmup : int, default=200
         Rows that a model is started from; ``partial_fit`` holds rows until there are so many.
     n_passes : int, default=20
         Most passes of ``fit`` over its table, in random order.
