@@ -13,7 +13,7 @@ from sklearn.experimental import enable_iterative_imputer  # noqa: F401
 from sklearn.impute import IterativeImputer, KNNImputer, SimpleImputer
 from threadpoolctl import threadpool_limits
 
-from hirank import KFMC
+from hirank import Imputer
 from hirank.baselines import SoftImpute
 from hirank.datasets import uniform_missing
 from hirank.metrics import missing_relative_error
@@ -24,7 +24,7 @@ METHODS = {
     "soft-impute (linear)": SoftImpute(random_state=0),
     "k nearest neighbors": KNNImputer(),
     "iterative ridge": IterativeImputer(random_state=0, tol=1e-2),
-    "hirank": KFMC(random_state=0),
+    "hirank": Imputer(random_state=0),
 }
 
 

@@ -71,7 +71,8 @@ SECTIONS = {"method": "methods", "figure": "figures", "claim": "claims"}
 TUPLES = {"data", "patterns", "rates", "sizes", "figures", "claims", "expected"}
 KEYS = {f.name for f in fields(Experiment)} - {"name", "quick", *SECTIONS.values()} | {*SECTIONS}
 METHOD_KEYS = {f.name for f in fields(Entry)} - {"method"} | {f.name for f in fields(Method)}
-QUICK_KEYS = {"data", "patterns", "rates", "seeds", "sizes", "options", "methods", "settings"}
+QUICK_KEYS = {"data", "patterns", "rates", "seeds", "sizes", "options", "methods"}
+QUICK_KEYS |= {"estimators", "settings"}  # by method
 
 
 def list_names(folder: Path) -> list[str]:
@@ -103,7 +104,7 @@ def _make_experiment(name: str, content: dict[str, Any], quick: bool) -> Experim
     if len({entry.method.name for entry in entries}) < len(entries):
         raise ConfigError("two methods have the same name.")
     if quick:
-        entries = _select_quick(entries, small.pop("methods", None), small.pop("settings", {}))
+        entries = _select_quick(entries, small)
         content.update(small)
     content.update({SECTIONS[key]: content.pop(key, ()) for key in ("figure", "claim")})
     content.update({key: tuple(content[key]) for key in TUPLES & content.keys()})
@@ -141,17 +142,22 @@ def _make_entry(content: dict[str, Any]) -> Entry:
     return Entry(method, **{**content, "data": tuple(content.get("data", ()))})
 
 
-def _select_quick(
-    entries: list[Entry], names: list[str] | None, settings: dict[str, dict[str, Any]]
-) -> list[Entry]:
+def _select_quick(entries: list[Entry], quick: dict[str, Any]) -> list[Entry]:
     """Return the methods of a quick run; its settings replace those of the method and its grid."""
     known = {entry.method.name: entry for entry in entries}
-    _check_known("method", (*(names or ()), *settings), known)
+    names = quick.pop("methods", list(known))
+    estimators, settings = quick.pop("estimators", {}), quick.pop("settings", {})
+    _check_known("method", (*names, *estimators, *settings), known)
+    _check_known("estimator", estimators.values(), ESTIMATORS)
     selected = []
     for name, entry in known.items():
-        if names is None or name in names:
-            own = {**entry.method.settings, **settings.get(name, {})}
-            selected.append(replace(entry, method=replace(entry.method, settings=own)))
+        if name in names:
+            method = replace(
+                entry.method,
+                estimator=estimators.get(name, entry.method.estimator),
+                settings={**entry.method.settings, **settings.get(name, {})},
+            )
+            selected.append(replace(entry, method=method))
     return selected
 
 

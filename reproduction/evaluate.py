@@ -56,9 +56,9 @@ def fit_cell(cell: Cell, X: Array, *, stream: bool = False, **more: Any) -> Fit:
     as do all models with `stream`; others get the whole table.
     """
     model = make_estimator(cell.method, cell.seed, **more)
-    if isinstance(model, OnlineImputer | OnlineKFMC):
+    if isinstance(model, OnlineKFMC):
         compile_once()
-        stream = stream or model.mode == "window"
+    stream = stream or isinstance(model, OnlineImputer)
     began = process_time()
     if stream:
         filled = np.concatenate(list(complete_stream(model, X)))
@@ -73,7 +73,7 @@ def complete_stream(model: OnlineImputer | OnlineKFMC, X: Array) -> Iterator[Arr
     The first block is as large as the model's warm-up. At the end of a table, a model with a window
     no longer knows its beginning, so this is how it is meant to be used.
     """
-    for part in split_rows(X, model.n_start):
+    for part in split_rows(X, model.n_warmup):
         yield np.asarray(model.partial_fit_transform(part))
 
 

@@ -31,7 +31,7 @@ def run(cell: Cell) -> Iterator[Measurement]:
     whole = make_masked_table(cell, n_samples=-(-(n + n_new) // surfaces), shuffle=True)
     table = MaskedTable(whole.truth[:n], whole.observed[:n])
     X, new = table.X, whole.X[n : n + n_new]
-    stream = cell.method.estimator == "OnlineKFMC"
+    stream = cell.method.estimator in ("OnlineImputer", "OnlineKFMC")
     fit = fit_cell(cell, X, stream=stream)
     yield from measure_errors(fit.filled, table, n)
     yield Measurement("fit seconds", fit.seconds, n)

@@ -57,11 +57,11 @@ def run_passes(
         return
     # As in `fit`: a table may have fewer rows than the warm-up, and the rows of the previous pass
     # are forgotten gradually.
-    model.set_params(n_start=min(model.n_start, len(X)))
+    model.set_params(n_warmup=min(model.n_warmup, len(X)))
     if getattr(model, "memory", 0) is None:
         model.set_params(memory=float(len(X)))
     for number in range(1, n_passes + 1):
-        parts = split_rows(X, model.n_start if number == 1 else 0)
+        parts = split_rows(X, model.n_warmup if number == 1 else 0)
         if number in measured:
             yield np.concatenate([model.partial_fit_transform(part) for part in parts])
             continue

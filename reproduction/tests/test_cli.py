@@ -38,7 +38,7 @@ grid = { rank = [3, 6] }
 name = "KFMC"
 estimator = "KFMC"
 source = "hirank"
-settings = { n_components = 20, kernel = "rbf", bandwidth = "path", mix = false, max_iter = 20 }
+settings = { n_components = 20, max_iter = 20 }
 
 [quick]
 seeds = 1

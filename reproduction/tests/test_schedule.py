@@ -26,7 +26,7 @@ settings_for = { "ten linear subspaces" = { rank = 3 } }
 
 [[method]]
 name = "hirank"
-estimator = "KFMC"
+estimator = "Imputer"
 source = "hirank"
 data = ["one curved surface"]
 
@@ -70,7 +70,7 @@ def test_an_experiment_is_read(experiment, folder):
     assert (experiment.name, experiment.seeds, experiment.rates) == ("example", 3, (0.2, 0.4))
     assert experiment.patterns == ("random",)
     lrf, hirank = experiment.methods
-    assert hirank.method == Method("hirank", "KFMC", "hirank", {})
+    assert hirank.method == Method("hirank", "Imputer", "hirank", {})
     sizes = [m.settings["rank"] for m in lrf.variants("one curved surface")]
     assert sizes == [2, 4, 8]
     assert [m.settings for m in lrf.variants("ten linear subspaces")] == [
@@ -92,7 +92,11 @@ def test_the_quick_version_is_smaller(folder):
             'task = "completion"\nspeed = 1',
             "unknown setting 'speed'; expected one of",
         ),
-        ('estimator = "LRF"', 'estimator = "SVD"', "unknown estimator 'SVD'; expected one of KFMC"),
+        (
+            'estimator = "LRF"',
+            'estimator = "SVD"',
+            "unknown estimator 'SVD'; expected one of Imputer",
+        ),
         ('data = ["one', 'data = ["a table", "one', "unknown table 'a table'"),
         ("grid = { rank", "grid = { rang", "unknown setting of LRF 'rang'; expected one of"),
         ("grid = {", "grit = {", "unknown setting of a .* 'grit'"),

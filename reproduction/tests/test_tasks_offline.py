@@ -82,7 +82,7 @@ def test_same_cell_same_numbers_and_another_seed_others():
 
 
 def test_a_window_imputes_rows_as_a_stream():
-    online = Method("hirank online", "OnlineKFMC", "hirank", {"n_start": 40, "max_iter": 5})
+    online = Method("hirank online", "OnlineImputer", "hirank", {"n_warmup": 40, "max_iter": 5})
     given = cell("completion", online)
     table = make_masked_table(given)
     model = make_estimator(online, 0)
@@ -240,7 +240,7 @@ def test_absent_data_is_an_error(monkeypatch, tmp_path):
 
 
 def test_memory_of_a_stream_does_not_grow_with_its_rows():
-    settings = {"mode": "paper", "n_components": 8, "n_start": 100, "max_iter": 5}
+    settings = {"n_components": 8, "n_warmup": 100, "max_iter": 5}
     given = cell("growth", Method("OL-KFMC (RBF)", "OnlineKFMC", "paper", settings))
     peaks = [
         one(growth.run(replace(given, options=given.options | {"n": n})), "peak MB")

@@ -24,7 +24,7 @@ from reproduction.tasks import (
 
 SMALL = {"n_samples": 40, "n_features": 8, "latent": 2}
 STREAM = {**SMALL, "shuffle": True}
-PAPER = {"mode": "paper", "n_components": 10, "bandwidth": 1.0, "beta": 1e-2, "scale": False}
+PAPER = {"n_components": 10, "bandwidth": 1.0, "beta": 1e-2, "scale": False}
 POLY = {**PAPER, "kernel": "poly", "alpha": 0.1}
 TIMES = {"fit seconds", "seconds per sample"}
 
@@ -73,7 +73,7 @@ def test_passes_of_algorithm_2_are_those_of_the_estimator(settings):
         ("OnlineLRF", {"rank": 3, "scale": False}),
         ("GROUSE", {"rank": 1, "scale": False}),
         ("DLSR", {"n_components": 12, "l1": 0.1}),
-        ("OnlineKFMC", {"max_iter": 3, "n_components": 20}),
+        ("OnlineImputer", {"max_iter": 3, "n_components": 20}),
     ],
 )
 def test_tables_can_be_shorter_than_the_warm_up(estimator, settings):
@@ -100,7 +100,7 @@ def test_a_pass_that_cannot_start_is_a_failure():
 
 @pytest.mark.parametrize("settings", [PAPER, POLY], ids=["rbf", "poly"])
 def test_cost_and_error_are_running_means_over_the_stream(settings):
-    settings = {**settings, "self_score": "off"}
+    settings = {**settings, "drift_detection": "off"}
     one = cell("online_cost", "OnlineKFMC", settings, data=STREAM, every=1)
     found = run_twice(online_cost, one)
     table = make_masked_table(one)
@@ -120,11 +120,11 @@ def test_cost_and_error_are_running_means_over_the_stream(settings):
 
 def test_the_loss_is_that_of_the_paper():
     """1/2 |phi(x) - phi(D) z|^2 + beta/2 |z|^2 + alpha/2n |phi(D)|^2, of the first sample."""
-    one = cell("online_cost", "OnlineKFMC", {**POLY, "self_score": "off"}, data=STREAM)
+    one = cell("online_cost", "OnlineKFMC", {**POLY, "drift_detection": "off"}, data=STREAM)
     X = make_masked_table(one).X
-    model = OnlineKFMC(**POLY, self_score="off", random_state=0)
+    model = OnlineKFMC(**POLY, drift_detection="off", random_state=0)
     filled, losses = online_cost.run_algorithm_2(model, X)
-    stream = passes.make_stream(model, X.shape[1]).begin(X, online_cost.plan_of(model))
+    stream = passes.make_stream(model, X.shape[1]).start(X, model._config())
     D, x = stream.model.D, filled[0]
     G, k = (D @ D.T + 1) ** 2, (D @ x + 1) ** 2
     z = np.linalg.solve(G + 1e-2 * np.eye(len(D)), k)
@@ -133,8 +133,8 @@ def test_the_loss_is_that_of_the_paper():
 
 
 def test_the_window_has_errors_on_arrival():
-    settings = {"n_start": 60, "max_iter": 3}
-    found = run_twice(online_cost, cell("online_cost", "OnlineKFMC", settings, data=STREAM))
+    settings = {"n_warmup": 60, "max_iter": 3}
+    found = run_twice(online_cost, cell("online_cost", "OnlineImputer", settings, data=STREAM))
     assert not values(found, "empirical cost")
     errors = values(found, "empirical error")
     assert len(errors) == 120
