@@ -21,7 +21,7 @@ def test_coverage_is_as_asked_for_whatever_the_errors_are(h, heavy):
             rng.standard_t(2, h + 100) if heavy else rng.normal(size=h + 100)
         )
         known = np.arange(h + 100) < h
-        calibration = Calibration.learn(r[known], c.take(known), 6)
+        calibration = Calibration.fit(r[known], c.take(known), 6)
         inside.append(np.mean(np.abs(r[~known]) <= calibration.half_width(c.take(~known), 0.8)))
     rank = np.ceil(0.8 * (h + 1)) / (h + 1)  # what the finite number of scores can give
     assert np.mean(inside) == pytest.approx(rank, abs=0.005 + 4 * np.std(inside) / np.sqrt(100))
@@ -33,7 +33,7 @@ def test_half_widths_follow_the_true_scale_and_are_short():
     true = c.deviation * (1 + (c.features == 2))
     r = true * rng.normal(size=4000)
     known = np.arange(4000) < 1000
-    calibration = Calibration.learn(r[known], c.take(known), 6)
+    calibration = Calibration.fit(r[known], c.take(known), 6)
     width, error, true = calibration.half_width(c.take(~known), 0.9), np.abs(r), true[~known]
     error, constant = error[~known], np.quantile(error[~known], 0.9)
     assert np.corrcoef(np.log(width), np.log(true))[0, 1] > 0.97
@@ -46,7 +46,7 @@ def test_half_widths_follow_the_true_scale_and_are_short():
 def test_covariates_that_say_nothing_change_little():
     rng = np.random.default_rng(1)
     c = entries(60, rng)
-    calibration = Calibration.learn(rng.normal(size=60), c, 6)
+    calibration = Calibration.fit(rng.normal(size=60), c, 6)
     width = calibration.half_width(c, 0.9)
     assert width.max() / width.min() < 2
 
@@ -58,7 +58,7 @@ def test_few_far_errors_do_not_make_all_intervals_long():
     bad = rng.random(4000) < np.where(c.spread > 2, 0.2, 0.02)
     r[bad] *= 100
     known = np.arange(4000) < 1000
-    calibration = Calibration.learn(r[known], c.take(known), 20)
+    calibration = Calibration.fit(r[known], c.take(known), 20)
     width = calibration.half_width(c.take(~known), 0.9)
     assert calibration.power < 1
     assert width.mean() < 1.1 * np.quantile(np.abs(r[~known]), 0.9)
@@ -69,10 +69,10 @@ def test_units_do_not_matter(h):
     rng = np.random.default_rng(3)
     c = entries(h, rng)
     r = c.deviation * rng.normal(size=h)
-    width = Calibration.learn(r, c, 6).half_width(c, 0.9)
+    width = Calibration.fit(r, c, 6).half_width(c, 0.9)
     tenfold = Covariates(c.features, 10 * c.deviation, 10 * c.spread)
     np.testing.assert_allclose(
-        Calibration.learn(10 * r, tenfold, 6).half_width(tenfold, 0.9), 10 * width, rtol=1e-6
+        Calibration.fit(10 * r, tenfold, 6).half_width(tenfold, 0.9), 10 * width, rtol=1e-6
     )
 
 
@@ -80,7 +80,7 @@ def test_units_do_not_matter(h):
 def test_half_widths_grow_with_coverage_and_stay_finite(h):
     rng = np.random.default_rng(h)
     c = entries(h, rng)
-    calibration = Calibration.learn(rng.normal(size=h), c, 6)
+    calibration = Calibration.fit(rng.normal(size=h), c, 6)
     coverages = [0.01, 0.1, 0.5, 0.9, 0.95, 0.99, 0.999, 1 - 1e-9, np.nextafter(1, 0)]
     widths = np.array([calibration.half_width(c, coverage) for coverage in coverages])
     assert np.isfinite(widths).all()
@@ -94,7 +94,7 @@ def test_beyond_the_scores_widths_are_about_right():
     found = []
     for _ in range(100):
         c = Covariates(np.zeros(50, int), np.ones(50), np.zeros(50))
-        calibration = Calibration.learn(rng.normal(size=50), c, 1)
+        calibration = Calibration.fit(rng.normal(size=50), c, 1)
         found.append(calibration.half_width(c, 0.999)[0])
     assert 1 < np.mean(found) / norm.ppf(0.9995) < 1.5  # rather too long than too short
 
@@ -102,7 +102,7 @@ def test_beyond_the_scores_widths_are_about_right():
 def test_features_without_hidden_entries_get_the_common_level():
     rng = np.random.default_rng(5)
     c = Covariates(np.arange(200) % 2, np.ones(200), np.zeros(200))
-    calibration = Calibration.learn(rng.normal(size=200), c, 3)
+    calibration = Calibration.fit(rng.normal(size=200), c, 3)
     width = calibration.half_width(Covariates(np.arange(3), np.ones(3), np.zeros(3)), 0.9)
     assert width[:2].min() <= width[2] <= width[:2].max()
 
@@ -110,7 +110,7 @@ def test_features_without_hidden_entries_get_the_common_level():
 def test_beyond_what_was_seen_widths_stay():
     rng = np.random.default_rng(6)
     c = entries(500, rng)
-    calibration = Calibration.learn(c.deviation * rng.normal(size=500), c, 6)
+    calibration = Calibration.fit(c.deviation * rng.normal(size=500), c, 6)
     far = Covariates(np.zeros(2, int), np.array([c.deviation.max(), 1e9]), np.full(2, 0.5))
     width = calibration.half_width(far, 0.9)
     assert width[0] == width[1]
@@ -118,42 +118,42 @@ def test_beyond_what_was_seen_widths_stay():
 
 def test_exact_fills():
     c = entries(100, np.random.default_rng(7))
-    assert (Calibration.learn(np.zeros(100), c, 6).half_width(c, 0.99) == 0).all()
+    assert (Calibration.fit(np.zeros(100), c, 6).half_width(c, 0.99) == 0).all()
     r = np.zeros(100)
     r[[3, 50]] = 1
-    assert (Calibration.learn(r, c, 6).half_width(c, 0.5) == 0).all()
-    assert np.isfinite(Calibration.learn(r, c, 6).half_width(c, 0.999)).all()
+    assert (Calibration.fit(r, c, 6).half_width(c, 0.5) == 0).all()
+    assert np.isfinite(Calibration.fit(r, c, 6).half_width(c, 0.999)).all()
 
 
 def test_many_features_are_no_problem():
     rng = np.random.default_rng(8)
     c = entries(3000, rng, v=20_000)
-    assert np.isfinite(Calibration.learn(rng.normal(size=3000), c, 20_000).scores).all()
+    assert np.isfinite(Calibration.fit(rng.normal(size=3000), c, 20_000).scores).all()
 
 
 def test_bad_input_is_refused():
     rng = np.random.default_rng(9)
     c, r = entries(20, rng), rng.normal(size=20)
     with pytest.raises(ValueError, match="at least one"):
-        Calibration.learn(r[:0], c.take(np.zeros(20, bool)), 6)
+        Calibration.fit(r[:0], c.take(np.zeros(20, bool)), 6)
     with pytest.raises(ValueError, match="20 residuals, 19"):
-        Calibration.learn(r, c.take(np.arange(20) > 0), 6)
+        Calibration.fit(r, c.take(np.arange(20) > 0), 6)
     with pytest.raises(ValueError, match="finite"):
-        Calibration.learn(np.append(r[1:], np.nan), c, 6)
+        Calibration.fit(np.append(r[1:], np.nan), c, 6)
     with pytest.raises(ValueError, match="columns of the table"):
-        Calibration.learn(r, c, 2)
+        Calibration.fit(r, c, 2)
     with pytest.raises(ValueError, match="negative"):
-        Calibration.learn(r, Covariates(c.features, -c.deviation, c.spread), 6)
+        Calibration.fit(r, Covariates(c.features, -c.deviation, c.spread), 6)
     for coverage in (0, 1, 90):
         with pytest.raises(ValueError, match=r"between 0 and 1"):
-            Calibration.learn(r, c, 6).half_width(c, coverage)
+            Calibration.fit(r, c, 6).half_width(c, coverage)
 
 
 def drawn(mixture, n=20_000):
     """Rows that are all alike, with fills that are not the mixture's, and one draw."""
     rng = np.random.default_rng(10)
     c = Covariates(np.arange(2000) % 3, np.ones(2000), np.zeros(2000))
-    calibration = Calibration.learn(0.3 * (1 + c.features) * rng.normal(size=2000), c, 3)
+    calibration = Calibration.fit(0.3 * (1 + c.features) * rng.normal(size=2000), c, 3)
     observed = np.tile([True, False, False], (n, 1))
     X = np.tile([0.5, 7.0, -3.0], (n, 1))
     missing = ~observed

@@ -24,14 +24,14 @@ def error(filled, truth, entries):
 
 @pytest.fixture
 def walk(rng):
-    """Eight features that follow three random walks: truth, observed, hidden, times."""
+    """Eight features that follow three random walks: truth, observed, held_out, times."""
     steps = rng.exponential(1, size=600) + 0.05
     paths = np.cumsum(rng.normal(size=(600, 3)) * np.sqrt(steps)[:, None], axis=0)
     truth = paths @ rng.normal(size=(3, 8))
     truth = (truth - truth.mean(axis=0)) / truth.std(axis=0)
     observed = rng.random(truth.shape) < 0.6
-    hidden = observed & (rng.random(truth.shape) < 0.05)
-    return truth, observed, hidden, np.cumsum(steps)
+    held_out = observed & (rng.random(truth.shape) < 0.05)
+    return truth, observed, held_out, np.cumsum(steps)
 
 
 def exact(smoother, X, observed, times, fill):
@@ -101,9 +101,9 @@ def test_random_walk_with_unrelated_features_goes_by_time(rng):
     truth = np.cumsum(rng.normal(size=(800, 6)), axis=0)
     truth /= truth.std(axis=0)
     observed = rng.random(truth.shape) < 0.6
-    hidden = observed & (rng.random(truth.shape) < 0.1)
+    held_out = observed & (rng.random(truth.shape) < 0.1)
     fill = rng.normal(size=truth.shape)  # knows nothing
-    smoother = fit_smoother(truth, observed, hidden, None, fill, rng)
+    smoother = fit_smoother(truth, observed, held_out, None, fill, rng)
     filled = smoother.combine(truth, observed, None, fill)
     line = interpolate(truth, observed)
     assert error(filled, truth, ~observed) < 1.05 * error(line, truth, ~observed)
@@ -113,18 +113,18 @@ def test_white_noise_goes_by_the_fill(rng):
     truth = rng.normal(size=(800, 2)) @ rng.normal(size=(2, 6))
     truth = np.tanh(truth / truth.std(axis=0))
     observed = rng.random(truth.shape) < 0.6
-    hidden = observed & (rng.random(truth.shape) < 0.1)
+    held_out = observed & (rng.random(truth.shape) < 0.1)
     fill = truth + 0.05 * rng.normal(size=truth.shape)
-    smoother = fit_smoother(truth, observed, hidden, None, fill, rng)
+    smoother = fit_smoother(truth, observed, held_out, None, fill, rng)
     filled = smoother.combine(truth, observed, None, fill)
     assert error(filled, truth, ~observed) < 1.1 * error(fill, truth, ~observed)
     assert error(filled, fill, ~observed) < 0.1
 
 
 def test_both_together_beat_each(walk, rng):
-    truth, observed, hidden, times = walk
+    truth, observed, held_out, times = walk
     fill = truth + 0.01 * rng.normal(size=truth.shape)
-    smoother = fit_smoother(truth, observed, hidden, times, fill, rng)
+    smoother = fit_smoother(truth, observed, held_out, times, fill, rng)
     both = error(smoother.combine(truth, observed, times, fill), truth, ~observed)
     alone = error(smoother.combine(truth, observed, times), truth, ~observed)
     assert both < 0.95 * alone
@@ -132,20 +132,20 @@ def test_both_together_beat_each(walk, rng):
 
 
 def test_a_fill_without_error_is_taken_as_it_is(walk, rng):
-    truth, observed, hidden, times = walk
+    truth, observed, held_out, times = walk
     noise = rng.normal(size=truth.shape)
-    smoother = fit_smoother(noise, observed, hidden, times, noise, rng)
+    smoother = fit_smoother(noise, observed, held_out, times, noise, rng)
     filled = smoother.combine(noise, observed, times, noise)
     np.testing.assert_allclose(filled, noise, atol=1e-3)
 
 
 def test_true_values_of_missing_entries_are_never_used(walk):
-    truth, observed, hidden, times = walk
+    truth, observed, held_out, times = walk
     fill = np.where(observed, truth, 0) * 0.9
     results = []
     for wrong in (np.nan, 1e6):
         X = np.where(observed, truth, wrong)
-        smoother = fit_smoother(X, observed, hidden, times, fill, np.random.default_rng(0))
+        smoother = fit_smoother(X, observed, held_out, times, fill, np.random.default_rng(0))
         results.append(smoother.combine(X, observed, times, fill))
     np.testing.assert_array_equal(*results)
     assert np.isfinite(results[0]).all()
@@ -153,18 +153,18 @@ def test_true_values_of_missing_entries_are_never_used(walk):
 
 def test_hidden_entries_are_used_for_changes_once_the_doubt_is_known(walk, rng):
     truth, observed, _, times = walk
-    hidden = observed & (rng.random(truth.shape) < 0.5)
+    held_out = observed & (rng.random(truth.shape) < 0.5)
     fill = np.zeros_like(truth)
-    blind = fit_changes(truth, observed & ~hidden, times, np.random.default_rng(0))
-    smoother = fit_smoother(truth, observed, hidden, times, fill, np.random.default_rng(0))
-    expected = fit_fill_variance(blind, truth, observed, hidden, times, fill).fill_variance
+    blind = fit_changes(truth, observed & ~held_out, times, np.random.default_rng(0))
+    smoother = fit_smoother(truth, observed, held_out, times, fill, np.random.default_rng(0))
+    expected = fit_fill_variance(blind, truth, observed, held_out, times, fill).fill_variance
     np.testing.assert_array_equal(smoother.fill_variance, expected)
     np.testing.assert_allclose(smoother.mean, np.nanmean(np.where(observed, truth, np.nan), axis=0))
 
 
 def test_observed_entries_come_back_bit_for_bit(walk, rng):
-    truth, observed, hidden, times = walk
-    smoother = fit_smoother(truth, observed, hidden, times, np.zeros_like(truth), rng)
+    truth, observed, held_out, times = walk
+    smoother = fit_smoother(truth, observed, held_out, times, np.zeros_like(truth), rng)
     filled = smoother.combine(truth, observed, times, np.zeros_like(truth))
     np.testing.assert_array_equal(filled[observed], truth[observed])
     np.testing.assert_array_equal(smoother.combine(truth, np.ones_like(observed), times), truth)
@@ -189,9 +189,9 @@ def test_permuted_features_give_the_permuted_result(walk):
 
 
 def test_unit_of_time_does_not_matter(walk):
-    truth, observed, hidden, times = walk
+    truth, observed, held_out, times = walk
     a, b = (
-        fit_smoother(truth, observed, hidden, t, np.tanh(truth), np.random.default_rng(0)).combine(
+        fit_smoother(truth, observed, held_out, t, np.tanh(truth), np.random.default_rng(0)).combine(
             truth, observed, t, np.tanh(truth)
         )
         for t in (times, 3600 * times + 1e6)
@@ -211,8 +211,8 @@ def test_few_hidden_entries_leave_a_sensible_doubt(walk, rng):
 
 
 def test_a_fill_may_be_silent(walk, rng):
-    truth, observed, hidden, times = walk
-    smoother = fit_smoother(truth, observed, hidden, times, truth + 0.01, rng)
+    truth, observed, held_out, times = walk
+    smoother = fit_smoother(truth, observed, held_out, times, truth + 0.01, rng)
     silent = np.full_like(truth, np.nan)
     np.testing.assert_array_equal(
         smoother.combine(truth, observed, times, silent),

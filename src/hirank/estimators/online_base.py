@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from copy import copy
 from dataclasses import KW_ONLY, dataclass, replace
-from typing import Any, ClassVar, Generic, Protocol, Self, TypeVar
+from typing import Any, ClassVar, Generic, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,7 +32,7 @@ from hirank.estimators.validation import (
 from hirank.exceptions import EmptyRowsWarning, SkippedRowsWarning, WarmupWarning, warn
 from hirank.kernels import Kernel
 from hirank.models.fit_dictionary import default_n_components
-from hirank.online.prequential import PrequentialScores
+from hirank.online.protocols import Stream, StreamModel
 from hirank.online.window import Update
 from hirank.optim.trace import Callback
 from hirank.persistence.record import decode, decode_params, encode, encode_params
@@ -41,46 +41,6 @@ FORMAT = 2
 """Version of the layout of ``get_state``."""
 COLUMN_ATTRIBUTES = ("n_features_in_", "feature_names_in_")
 """What scikit-learn stores about the columns of a table."""
-
-
-class StreamModel(Protocol):
-    """A model that imputes rows, n x m, in the units of the data."""
-
-    @property
-    def kernel(self) -> Kernel | None: ...
-    def points(self) -> Array: ...
-    def has_observed(self, rows: Array) -> BoolArray: ...
-    def complete(self, rows: Array) -> Array: ...
-
-
-class Stream(Protocol):
-    """The state of a stream: a frozen record."""
-
-    @property
-    def width(self) -> int: ...
-    @property
-    def seed(self) -> int: ...
-    @property
-    def pending(self) -> Array: ...
-    @property
-    def model(self) -> Any: ...  # a StreamModel or None
-    @property
-    def scores(self) -> PrequentialScores: ...
-    @property
-    def samples(self) -> int: ...
-    @property
-    def batches(self) -> int: ...
-    @property
-    def update(self) -> Update: ...
-
-    @classmethod
-    def empty(cls, width: int, seed: int) -> Self: ...
-    def means(self) -> Array: ...
-    def needs(self, config: Any) -> int: ...
-    def append(
-        self, rows: Array, config: Any, *, impute: bool = False
-    ) -> tuple[Self, Array | None]: ...
-    def learn(self, config: Any) -> Self: ...
 
 
 S = TypeVar("S", bound=Stream)

@@ -30,7 +30,7 @@ def calibrate(selected: Selected, v: int) -> Calibration | None:
     if held_out is None:
         return None
     residuals = selected.error_factor * (held_out.imputed - held_out.truth)
-    return Calibration.learn(residuals, held_out_covariates(held_out, selected.stack), v)
+    return Calibration.fit(residuals, held_out_covariates(held_out, selected.stack), v)
 
 
 class _Imputed(NamedTuple):
@@ -145,7 +145,7 @@ def covered_entries(fitted: FittedImputer, coverage: float) -> BoolArray | None:
     half = np.random.default_rng(0).permutation(len(residuals)) % 2 == 0
     inside = np.empty(len(residuals), bool)
     for here in (half, ~half):
-        calibration = Calibration.learn(residuals[~here], covariates.take(~here), v)
+        calibration = Calibration.fit(residuals[~here], covariates.take(~here), v)
         width = calibration.half_width(covariates.take(here), coverage)
         inside[here] = np.abs(residuals[here]) <= width
     return inside

@@ -1,10 +1,10 @@
-"""How far a fill may be from the truth: widths learned, and calibrated, on hidden entries.
+"""Intervals around imputed values, calibrated on held-out entries.
 
-At hidden entries the error of a fill is known. From it is learned where fills are good and where
-not: a scale for every entry, by its feature, by the standard deviation that a mixture gives it and
-by how far the candidates disagree. How often errors exceed so many scales is then counted, not
-assumed (conformal prediction): for entries like the hidden ones an interval of coverage c holds the
-truth with probability c, however wrong the scales are; good scales make it short.
+The errors at held-out entries are known. A scale is fitted to them for every entry, by its feature,
+by the standard deviation that a mixture gives it, and by how far the families disagree. How often
+errors exceed so many scales is then counted, not assumed (conformal prediction): for entries like
+the held-out ones an interval of coverage c contains the truth with probability c, however wrong the
+scales are; good scales make it short (docs/notes/intervals.md).
 """
 
 from __future__ import annotations
@@ -18,37 +18,38 @@ from scipy.special import ndtr
 from hirank._typing import Array, BoolArray, IntArray, Shape
 from hirank.models.mixture import Mixture
 
-FEWEST = 10
-"""Hidden entries below which all entries get the same width."""
+MIN_ENTRIES = 10
+"""Held-out entries below which all entries get the same width."""
 FOLDS = 10
-"""The scale of a hidden entry is learned from the other folds: its own error would shorten it."""
-LEAN, RIDGE = 20.0, 10.0
-"""Hidden entries that a feature must have to count as much as all others together, and the weight
-of the squared exponents: both keep few entries from saying much."""
+"""The scale of a held-out entry is fitted to the other folds: its own error would shorten it."""
+PRIOR_ENTRIES, RIDGE = 20.0, 10.0
+"""Held-out entries that a feature needs to count as much as all others together, and the weight of
+the squared exponents: both shrink what rests on few entries."""
 FLOOR = 0.05
-"""Part of its median that a covariate has at least: its logarithm must not tell noise from 0."""
+"""Part of its median that a covariate has at least: its logarithm must not amplify noise near 0."""
 POWERS = (0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
-"""Of the learned scale. With 1 every entry is covered as often as any other; where a few entries
-are off by far more than the rest, that makes long intervals for all that might be among them."""
-JUDGED, AS_SHORT = 0.9, 1.02
-"""Coverage at which powers are compared: the largest within this factor of the least mean width."""
-FAR = 3.0
-"""Times the error that one entry in ten exceeds: beyond, errors say no more about scales."""
+"""Powers of the fitted scale. With 1 every entry is covered as often as any other; where a few
+errors are far larger than the rest, that makes long intervals for all that might be among them."""
+COMPARED_COVERAGE, MAX_RELATIVE_WIDTH = 0.9, 1.02
+"""Coverage at which powers are compared; the largest within this factor of the least mean width is
+taken."""
+MAX_RELATIVE_ERROR = 3.0
+"""Times the error that one entry in ten exceeds, to which errors are clipped in fitting scales."""
 TAIL = 0.1
-"""Part of the scores that says how they go on beyond the largest."""
+"""Part of the scores from which those beyond the largest are extrapolated."""
 MAX_LOG_SCALE = 500.0
 """Beyond, powers of scales overflow."""
-STEPS, SETTLED = 50, 1e-4
-"""Of Newton's method, and the change of a logarithm after which the next would be nothing."""
+STEPS, STEP_TOL = 50, 1e-4
+"""Steps of Newton's method, and the change of a logarithm at which they end."""
 
 
 @dataclass(frozen=True)
 class Covariates:
-    """What is known of e entries, and says how good their fills may be."""
+    """What predicts the errors of e imputed entries."""
 
-    features: IntArray  # e; the column each is in
+    features: IntArray  # e; the column of each
     deviation: Array  # e; standard deviation given what is observed; 0 if unknown
-    spread: Array  # e; of the candidates' fills, around the fill that is used
+    spread: Array  # e; how far the families are from the imputed value
 
     def __len__(self) -> int:
         return len(self.features)
@@ -59,7 +60,7 @@ class Covariates:
 
 @dataclass(frozen=True)
 class Scale:
-    """exp(level + effect of the feature + slopes . logarithms of the covariates), per entry."""
+    """The scale of errors: exp(level + effect of the feature + slopes . log covariates)."""
 
     level: float
     effects: Annotated[Array, Shape("v")]
@@ -79,10 +80,10 @@ class Scale:
             raise ValueError(f"logarithms of scales must stay below {MAX_LOG_SCALE:g}")
 
     @classmethod
-    def learn(cls, errors: Array, covariates: Covariates, v: int) -> Scale:
-        """The mean of absolute errors, h, by Gamma regression: least sum of error/s + log s.
+    def fit(cls, errors: Array, covariates: Covariates, v: int) -> Scale:
+        """Fit the mean of absolute errors, h, by Gamma regression: least sum of error/s + log s.
 
-        Each feature has `LEAN` entries more that are as far off as the rest makes expect.
+        Each feature has `PRIOR_ENTRIES` more entries, whose errors are as large as expected.
         """
         raw = np.column_stack([covariates.deviation, covariates.spread])
         floors = np.array([FLOOR * np.median(x[x > 0]) if (x > 0).any() else 1.0 for x in raw.T])
@@ -93,7 +94,7 @@ class Scale:
         return cls(float(coefficients[0]), effects, coefficients[1:], floors, centers, limits)
 
     def __call__(self, covariates: Covariates, power: float = 1.0) -> Array:
-        """Scales of e entries; those away from the middle to a power."""
+        """Return the scales of e entries, with deviations from the mean scale taken to a power."""
         raw = np.column_stack([covariates.deviation, covariates.spread])
         logs = np.clip(np.log(raw + self.floors), *self.limits) - self.centers
         return np.exp(self.level + power * (self.effects[covariates.features] + logs @ self.slopes))
@@ -101,7 +102,7 @@ class Scale:
 
 @dataclass(frozen=True)
 class Calibration:
-    """Intervals for fills, from the errors at hidden entries.
+    """Intervals around imputed values, from the errors at held-out entries.
 
     Examples
     --------
@@ -110,7 +111,7 @@ class Calibration:
     >>> rng = np.random.default_rng(0)
     >>> deviation = rng.uniform(0.1, 1, 2000)
     >>> covariates = Covariates(rng.integers(0, 5, 2000), deviation, np.zeros(2000))
-    >>> calibration = Calibration.learn(deviation * rng.normal(size=2000), covariates, 5)
+    >>> calibration = Calibration.fit(deviation * rng.normal(size=2000), covariates, 5)
     >>> few = Covariates(np.zeros(2, int), np.array([0.2, 0.8]), np.zeros(2))
     >>> calibration.half_width(few, 0.9).round(1)
     array([0.4, 1.2])
@@ -129,35 +130,35 @@ class Calibration:
             raise ValueError(f"power must be between 0 and 1; got {self.power!r}")
 
     @classmethod
-    def learn(cls, residuals: Array, covariates: Covariates, n_features: int) -> Calibration:
-        """From residuals (fill - truth), h, of hidden entries of a table with `n_features`."""
+    def fit(cls, residuals: Array, covariates: Covariates, n_features: int) -> Calibration:
+        """Calibrate on residuals (imputed - truth), h, of a table with `n_features`."""
         errors = np.abs(residuals)
         _check(errors, covariates, n_features)
-        positive = _tamed(errors)
-        scale = Scale.learn(positive, covariates, n_features)
-        if len(errors) < FEWEST:
+        positive = _clip_errors(errors)
+        scale = Scale.fit(positive, covariates, n_features)
+        if len(errors) < MIN_ENTRIES:
             return cls(scale, 0.0, np.sort(errors / scale(covariates, 0.0)))
         fold = np.empty(len(errors), np.intp)
         fold[np.argsort(covariates.features, kind="stable")] = np.arange(len(errors)) % FOLDS
         scales = np.empty((len(POWERS), len(errors)))
         for number in range(FOLDS):
             there, here = fold != number, fold == number
-            other = Scale.learn(positive[there], covariates.take(there), n_features)
+            other = Scale.fit(positive[there], covariates.take(there), n_features)
             for i, power in enumerate(POWERS):
                 scales[i, here] = other(covariates.take(here), power)
         scores = np.sort(errors / scales, axis=1)
-        widths = _quantile(scores, 1 - JUDGED)[:, 0] * scales.mean(axis=1)
-        best = int(np.flatnonzero(widths <= AS_SHORT * widths.min())[-1])
+        widths = _quantile(scores, 1 - COMPARED_COVERAGE)[:, 0] * scales.mean(axis=1)
+        best = int(np.flatnonzero(widths <= MAX_RELATIVE_WIDTH * widths.min())[-1])
         return cls(scale, POWERS[best], scores[best])
 
     def half_width(self, covariates: Covariates, coverage: float) -> Array:
-        """Half the width of intervals of a coverage between 0 and 1 around the fills of e entries.
+        """Return half the width of intervals of a given coverage around e imputed values.
 
-        The score of rank ceil(coverage (h + 1)) times the scale. Where there is none so high, the
-        scores are taken to go on as an exponential with the mean excess of the largest tenth.
+        It is the score of rank ceil(coverage (h + 1)) times the scale. Beyond the largest score,
+        an exponential with the mean excess of the largest tenth is assumed.
         """
         if not 0 < coverage < 1:
-            raise ValueError(f"coverage must be between 0 and 1, e.g. 0.9, and is {coverage!r}.")
+            raise ValueError(f"coverage must be between 0 and 1; got {coverage!r}.")
         return _quantile(self.scores, 1 - coverage) * self.scale(covariates, self.power)
 
     def draw(
@@ -168,15 +169,15 @@ class Calibration:
         mixture: Mixture | None,
         rng: np.random.Generator,
     ) -> Array:
-        """A completed table, n x v, as it may be: for multiple imputation.
+        """Draw a completed table, n x v, for multiple imputation.
 
         Parameters
         ----------
         X : n x v
-            With the fills; covariates are those of missing entries, row by row.
+            With imputed values; covariates are those of missing entries, row by row.
         mixture : Mixture, optional
-            Tells which errors in a row go together, and on which side of a fill the truth may be.
-            Without it they are independent. How far fills are off follows the scores in any case.
+            Determines which errors in a row are correlated, and the skewness of each. Without it
+            they are independent. The size of errors follows the scores in any case.
         """
         missing = ~observed
         if mixture is None:
@@ -191,16 +192,16 @@ class Calibration:
 
 
 def _gamma_regression(errors: Array, A: Array, features: IntArray, v: int) -> tuple[Array, Array]:
-    """Coefficients of A, h x c, the first of a constant, and effects of v features; by Newton."""
+    """Return coefficients of A, h x c, whose first column is constant, and effects of features."""
     counts = np.bincount(features, minlength=v)
     ridge = np.append(0.0, np.full(A.shape[1] - 1, RIDGE))
     coefficients, effects = np.append(np.log(errors.mean()), ridge[1:] * 0), np.zeros(v)
     for _ in range(STEPS):
         ratio = errors * np.exp(-(A @ coefficients + effects[features]))
-        extra = LEAN * np.exp(-effects)
+        extra = PRIOR_ENTRIES * np.exp(-effects)
         slope = A.T @ (1 - ratio) + ridge * coefficients
-        slope_effects = counts - np.bincount(features, ratio, v) + LEAN - extra
-        # Effects have a diagonal block: they are eliminated, so that wide tables are no problem.
+        slope_effects = counts - np.bincount(features, ratio, v) + PRIOR_ENTRIES - extra
+        # The block of the effects is diagonal, so they are eliminated: wide tables cost little.
         block = np.bincount(features, ratio, v) + extra
         cross = np.array([np.bincount(features, ratio * a, v) for a in A.T])
         inner = (A.T * ratio) @ A + np.diag(ridge) - (cross / block) @ cross.T
@@ -209,13 +210,13 @@ def _gamma_regression(errors: Array, A: Array, features: IntArray, v: int) -> tu
         largest = np.abs(A @ move + move_effects[features]).max()
         step = min(1.0, 1.0 / largest) if largest else 1.0
         coefficients, effects = coefficients + step * move, effects + step * move_effects
-        if largest < SETTLED:
+        if largest < STEP_TOL:
             break
     return coefficients, effects
 
 
 def _quantile(scores: Array, outside: float | Array) -> Array:
-    """What the part `outside`, e, of entries exceeds, ... x e, from sorted scores, ... x h."""
+    """Return the quantiles that shares `outside`, e, of sorted scores, ... x h, exceed."""
     outside = np.atleast_1d(outside)
     h = scores.shape[-1]
     # Rounding must not push 0.9 * 10 above 9.
@@ -229,25 +230,25 @@ def _quantile(scores: Array, outside: float | Array) -> Array:
     return np.where(rank > h, beyond, scores[..., np.clip(rank, 1, h) - 1])
 
 
-def _tamed(errors: Array) -> Array:
-    """Absolute errors, h, to learn scales from: positive, and none far beyond the rest."""
+def _clip_errors(errors: Array) -> Array:
+    """Return absolute errors, h, to fit scales to: positive, and none far beyond the rest."""
     if not errors.any():
-        return np.ones(len(errors))  # whatever the scale is, the scores will be 0
-    most = FAR * np.quantile(errors, JUDGED) or errors.max()
-    # An exact fill must not ask for a scale of 0, whose logarithm there is not.
-    return np.clip(errors, 1e-6 * min(most, errors.mean()), most)
+        return np.ones(len(errors))  # all scores are 0 whatever the scale is
+    limit = MAX_RELATIVE_ERROR * np.quantile(errors, COMPARED_COVERAGE) or errors.max()
+    # An error of 0 must not ask for a scale of 0, which has no logarithm.
+    return np.clip(errors, 1e-6 * min(limit, errors.mean()), limit)
 
 
 def _check(errors: Array, covariates: Covariates, n_features: int) -> None:
     columns = (covariates.features, covariates.deviation, covariates.spread)
     if not len(errors) or any(len(x) != len(errors) for x in columns):
         raise ValueError(
-            f"Intervals are learned from hidden entries, at least one, each with its covariates: "
-            f"{len(errors)} residuals, {len(covariates)} covariates."
+            f"Each residual must have covariates, and there must be one; got {len(errors)} "
+            f"residuals and {len(covariates)} covariates."
         )
     if not all(np.isfinite(x).all() for x in (errors, *columns)):
-        raise ValueError("Residuals and covariates must be finite: leave out those that are not.")
+        raise ValueError("residuals and covariates must be finite.")
     if covariates.features.min() < 0 or covariates.features.max() >= n_features:
-        raise ValueError(f"features must be columns of the table, 0 to {n_features - 1}.")
+        raise ValueError(f"features must be between 0 and {n_features - 1}.")
     if covariates.deviation.min() < 0 or covariates.spread.min() < 0:
-        raise ValueError("deviation and spread are standard deviations: none may be negative.")
+        raise ValueError("deviation and spread must not be negative.")

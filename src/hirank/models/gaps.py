@@ -1,4 +1,4 @@
-"""Gaps in ordered tables: how long they are, and interpolation across them."""
+"""Gaps in tables whose rows follow each other in time: their lengths, and interpolation."""
 
 from __future__ import annotations
 
@@ -9,25 +9,27 @@ from hirank._typing import Array, BoolArray, IntArray
 
 
 def check_times(times: ArrayLike | None, n: int) -> Array:
-    """The times of n rows, increasing; None counts the rows."""
+    """Return the times of n rows, which must increase; None counts the rows."""
     if times is None:
         return np.arange(n, dtype=np.float64)
     checked = np.asarray(times, dtype=np.float64)
     if checked.shape != (n,):
-        raise ValueError(f"times must hold one number for each of {n} rows; got {checked.shape}.")
+        raise ValueError(
+            f"times must have one number for each of {n} rows; got shape {checked.shape}."
+        )
     if not np.isfinite(checked).all():
-        raise ValueError("times must not hold NaN or infinity: drop rows whose time is unknown.")
+        raise ValueError("times must be finite. Drop the rows without a time.")
     backward = np.flatnonzero(np.diff(checked) <= 0)
     if len(backward):
         raise ValueError(
-            f"times must increase, but row {backward[0] + 1} is no later than row {backward[0]}: "
-            "sort the rows by time, and drop or shift rows of equal time."
+            f"times must increase, but row {backward[0] + 1} is not later than row {backward[0]}. "
+            "Sort the rows by time, and drop rows with equal times."
         )
     return checked
 
 
 def interpolate(X: Array, observed: BoolArray, times: ArrayLike | None = None) -> Array:
-    """Straight lines in time across the gaps of each feature.
+    """Interpolate linearly in time across the gaps of each feature.
 
     Before its first and after its last observed entry a feature keeps that value; without any it
     is 0.
@@ -35,9 +37,8 @@ def interpolate(X: Array, observed: BoolArray, times: ArrayLike | None = None) -
     Parameters
     ----------
     X : n x m
-        What stands at missing entries does not matter.
+        Values at missing entries are not used.
     observed : bool array, n x m
-        True = known.
     times : n, optional
         Increasing; by default rows are evenly spaced.
 
@@ -62,7 +63,7 @@ def interpolate(X: Array, observed: BoolArray, times: ArrayLike | None = None) -
 
 
 def gap_lengths(observed: BoolArray) -> IntArray:
-    """Length in rows of the gap that an entry lies in, n x m; 0 for observed entries.
+    """Return the length in rows of the gap that each entry lies in, n x m; 0 if observed.
 
     Examples
     --------
@@ -82,7 +83,7 @@ def gap_lengths(observed: BoolArray) -> IntArray:
 
 
 def too_long(observed: BoolArray, max_gap: int) -> BoolArray:
-    """Entries in gaps of more than `max_gap` rows, n x m: those to leave empty.
+    """Return which entries lie in gaps of more than `max_gap` rows, n x m.
 
     Examples
     --------

@@ -1,7 +1,7 @@
-"""Rows as draws from a mixture of Gaussians: one is a linear model, several are locally linear.
+"""Mixtures of Gaussians: one is a linear model of rows, several are locally linear.
 
-The counterpart of the dictionary where a table is noisy: it gives the mean of a missing entry given
-the observed ones, and how far the entry may be from it.
+A mixture is the counterpart of a dictionary where a table is noisy: it gives the conditional mean
+of a missing entry given the observed ones, and its standard deviation.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from scipy.special import logsumexp
 from hirank._typing import Array, BoolArray, IntArray, Shape
 
 CHUNK = 400_000
-"""Numbers in the matrices of rows that are worked on side by side: they should fit a cache."""
+"""Numbers in the matrices of rows that are processed together: they should fit into a cache."""
 WIDTHS = (0, 1, 2, 3, 4, 6, 8, 10, 12, 16, 20, 24, 32, 40, 48, 64, 80, 96, 128)
-"""Rows with about as many missing entries go together; the matrices of a group have one of these
-widths, or the largest number of missing entries in the table."""
+"""Rows with about as many missing entries are processed together; the matrices of a group have one
+of these widths, or the largest number of missing entries in the table."""
 
 
 @dataclass(frozen=True)
@@ -32,13 +32,13 @@ class Group:
 
     @cached_property
     def pairs(self) -> BoolArray:
-        """Which entries of the g x q x q matrices are real."""
+        """Which entries of the g x q x q matrices are not padding."""
         real = ~self.pad
         return real[:, :, None] & real[:, None, :]
 
 
 def groups(observed: BoolArray) -> list[Group]:
-    """The rows of a table, n x v, grouped by how many of their entries are missing."""
+    """Group the rows of a table, n x v, by how many of their entries are missing."""
     v = observed.shape[1]
     count = (~observed).sum(axis=1)
     order = np.argsort(observed, axis=1, kind="stable")  # missing entries first
@@ -55,10 +55,10 @@ def groups(observed: BoolArray) -> list[Group]:
 
 
 class Given(NamedTuple):
-    """A group of g rows given one component."""
+    """The conditional distribution of a group of g rows given one component."""
 
-    log_density: Array  # g; of what is observed
-    fill: Array  # g x v; X completed by the conditional means
+    log_density: Array  # g; of the observed entries
+    fill: Array  # g x v; X with the conditional means
     C: Array  # g x q x q; covariance of the missing entries, identity where padded
 
 
@@ -75,7 +75,7 @@ class Gaussian:
         return inverse, float(np.linalg.slogdet(self.covariance)[1])
 
     def given(self, X: Array, observed: BoolArray, group: Group) -> Given:
-        """What the observed entries of a group of rows of X, n x v, say of the others."""
+        """Return the distribution of a group of rows of X, n x v, given their observed entries."""
         P, log_det = self._precision
         x, seen = X[group.rows], observed[group.rows]
         g, v = x.shape
@@ -96,7 +96,7 @@ class Gaussian:
 
 @dataclass(frozen=True)
 class Mixture:
-    """Gaussians and their weights. Completes rows by conditional means: a `RowModel`."""
+    """Gaussians and their weights, which impute rows with conditional means: a `RowModel`."""
 
     weights: Annotated[Array, Shape("K")]
     means: Annotated[Array, Shape("K v")]
@@ -124,7 +124,7 @@ class Mixture:
     def given(
         self, X: Array, observed: BoolArray, group: Group
     ) -> tuple[Array, Array, list[Given]]:
-        """A group of g rows of X, n x v: log likelihoods, g, shares, g x K, and the rest."""
+        """Return log likelihoods, g, shares, g x K, and conditionals of a group of rows of X."""
         each = [component.given(X, observed, group) for component in self.components]
         joint = np.stack([one.log_density for one in each], axis=1) + np.log(self.weights)
         log_likelihood = logsumexp(joint, axis=1)
@@ -134,7 +134,7 @@ class Mixture:
         return self.conditional(X, observed)[0]
 
     def conditional(self, X: Array, observed: BoolArray) -> tuple[Array, Array]:
-        """Means and standard deviations of missing entries, n x v each; of observed: X and 0."""
+        """Return conditional means and standard deviations, n x v each; X and 0 if observed."""
         n, v = X.shape
         means, variances = np.array(X, np.float64), np.zeros((n, v + 1))
         for group in groups(observed):
@@ -153,7 +153,7 @@ class Mixture:
         return np.where(observed, X, means), np.sqrt(variances[:, :v])
 
     def draw(self, X: Array, observed: BoolArray, rng: np.random.Generator) -> Array:
-        """Missing entries drawn from what the model holds possible, jointly for each row."""
+        """Draw the missing entries of each row jointly from their conditional distribution."""
         v = X.shape[1]
         drawn = np.array(X, np.float64)
         chance = rng.random(len(X))

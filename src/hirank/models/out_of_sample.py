@@ -1,8 +1,8 @@
-"""New samples with a frozen dictionary, each solved on its own.
+"""Imputation of new rows with a fixed dictionary, each solved on its own.
 
-The result for a sample must not depend on which others come with it. Two things see to that: all
-decisions (step length, curvature, acceptance) are made per sample, and all matrix products run on
-stacked chunks of one fixed number of rows, because products round differently for different shapes
+The result for a row must not depend on which others come with it. Two things ensure that: all
+decisions (step length, curvature, acceptance) are made per row, and all matrix products run on
+stacked blocks of one fixed number of rows, because products round differently for different shapes
 and an optimization amplifies such differences.
 """
 
@@ -21,10 +21,12 @@ from hirank.core.threads import Workers
 from hirank.optim import quasi_newton as qn
 from hirank.optim.path import Setting
 
-CHUNK = 24
-"""Rows of every matrix product."""
-BLOCK = 10 * CHUNK
-"""Rows that are worked on side by side."""
+# Not 16, 32 or 64: there OpenBLAS's dtrmm for AVX-512 rounds a row differently by its position in
+# the block, and a permuted batch differed by up to 1e-2. With 24 none of the eight kernel sets that
+# were measured does (docs/notes/out_of_sample.md).
+ROWS_PER_BLOCK = 24
+BLOCK = 10 * ROWS_PER_BLOCK
+"""Rows that are solved together."""
 MEMORY = 6
 ROUNDS = 14
 """Evaluations per stage."""
@@ -40,15 +42,15 @@ def complete_samples(
     rounds: int = ROUNDS,
     bounds: Bounds | None = None,
 ) -> Array:
-    """Fill the missing entries of X, n x m, along the stages that a fit walked.
+    """Impute the missing entries of X, n x m, along the stages of a fit.
 
-    Every sample starts from the dictionary point, D is r x m, that is nearest on its observed
-    entries, or from the nearest place within the bounds.
+    Every row starts from the dictionary point, D is r x m, that is nearest on its observed
+    entries, or from the nearest values within the bounds.
     """
     bases = [setting.basis(D).prepare() for setting in settings]
 
     def block(rows: slice) -> Array:
-        x, seen = _padded(X[rows], 0), _padded(observed[rows], True)
+        x, seen = _pad(X[rows], 0), _pad(observed[rows], True)
         x = np.where(seen, x, D[nearest(x, seen, D)])
         box = make_box(bounds, seen, x.dtype)
         x = x if box is None else box.clip(x)
@@ -73,9 +75,9 @@ def paper_samples(
     momentum: float = 0.5,
     relaxation: float = 1.1,
 ) -> tuple[Array, Array]:
-    """Algorithm 3 of the paper: completed X, n x m, and codes Z, n x r.
+    """Run Algorithm 3 of the paper; return completed X, n x m, and codes Z, n x r.
 
-    Missing entries start from what X holds there. Each sample stops when neither its codes nor its
+    Missing entries start from the values of X. Each row stops when neither its codes nor its
     entries change by `tol` or more. The authors' code takes `relaxation` 1.1 for the RBF kernel and
     1 (none) for the polynomial one.
     """
@@ -99,19 +101,22 @@ def paper_samples(
 
 
 def nearest(X: Array, observed: BoolArray, D: Array) -> IntArray:
-    """For each row of X, a multiple of `CHUNK` rows, the nearest row of D on observed entries."""
+    """Return the row of D nearest to each row of X on its observed entries.
+
+    X must have a multiple of `ROWS_PER_BLOCK` rows.
+    """
     known = np.where(observed, X, 0)
-    cross = _stacked(known) @ D.T
-    squares = _stacked(observed.astype(X.dtype)) @ (D * D).T
+    cross = _stack(known) @ D.T
+    squares = _stack(observed.astype(X.dtype)) @ (D * D).T
     nearest: IntArray = (squares - 2 * cross).argmin(axis=-1).ravel()
     return nearest
 
 
 def _descend(x: Array, observed: BoolArray, basis: Basis, rounds: int, box: Box | None) -> Array:
-    """A few rounds of L-BFGS over the missing entries of each row of x."""
+    """Take a few rounds of L-BFGS over the missing entries of each row of x."""
 
     def evaluate(x: Array) -> tuple[Array, Array]:
-        value, gradient = sample_gradient(_stacked(x), basis)
+        value, gradient = sample_gradient(_stack(x), basis)
         return value.ravel().astype(np.float64), np.where(observed, 0, gradient.reshape(x.shape))
 
     rows = qn.begin(x, *evaluate(x), MEMORY, box=box)
@@ -121,10 +126,10 @@ def _descend(x: Array, observed: BoolArray, basis: Basis, rounds: int, box: Box 
     return rows.x
 
 
-def _stacked(x: Array) -> Array:
-    return x.reshape(-1, CHUNK, x.shape[1])
+def _stack(x: Array) -> Array:
+    return x.reshape(-1, ROWS_PER_BLOCK, x.shape[1])
 
 
-def _padded(x: NDArray[Any], value: float | bool) -> NDArray[Any]:
-    """X with rows of `value` below, to a multiple of `CHUNK` rows."""
-    return np.pad(x, ((0, -len(x) % CHUNK), (0, 0)), constant_values=value)
+def _pad(x: NDArray[Any], value: float | bool) -> NDArray[Any]:
+    """Return x with rows of `value` appended, to a multiple of `ROWS_PER_BLOCK` rows."""
+    return np.pad(x, ((0, -len(x) % ROWS_PER_BLOCK), (0, 0)), constant_values=value)

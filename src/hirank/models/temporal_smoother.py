@@ -1,11 +1,11 @@
-"""Rows in order of time: neighbors in time and other features fill a gap together.
+"""A smoother for rows in order of time: neighbors in time and other features impute a gap together.
 
 From one row to the next all features change a little, and they change together. The model is a
 random walk of whole samples: the change over a time h is normal with covariance h Q, Q is m x m.
-With a diagonal Q its best guess is the straight line between the ends of a gap; with the others
-in Q, a feature that is missing moves when those that are known move. Two more terms keep it from
-straying in long gaps: samples stay near their mean as samples do (covariance C), and another
-completion of the table, the fill, is a noisy measurement of every missing entry (variance s_j).
+With a diagonal Q its best estimate is the straight line between the ends of a gap; with the other
+entries of Q, a missing feature moves when observed ones move. Two more terms limit it in long gaps:
+rows stay near their mean as rows do (covariance C), and another completion of the table, the fill,
+is a noisy measurement of every missing entry (variance s_j).
 The completed table minimizes
 
     sum_t (x_t+1 - x_t)' Q^-1 (x_t+1 - x_t) / h_t + LEVEL sum_t (x_t - mean)' C^-1 (x_t - mean)
@@ -31,26 +31,26 @@ from hirank.models.gaps import check_times, interpolate
 from hirank.models.mixture import check_covariance
 
 LEVEL = 0.1
-"""Weight of staying near the mean. Samples follow each other closely, so each counts for a part."""
-SWEEPS, SETTLING = 12, 4
-"""Rounds of learning; from the latter on, what was learned is averaged."""
-LEARNING_ROWS, STRETCH = 8000, 500
-"""Most rows to learn from, and the length of the stretches they are taken in."""
-LEAST_CHANGE, LEAST_SPREAD = 1e-5, 1e-2
+"""Weight of the distance to the mean. Successive rows are alike, so each counts only in part."""
+SWEEPS, AVERAGED_FROM = 12, 4
+"""Rounds of stochastic EM; from the second number on, covariances are averaged."""
+MAX_ROWS, STRETCH = 8000, 500
+"""Maximum number of rows to fit to, and the length of the stretches that they are taken in."""
+MIN_CHANGE, MIN_SPREAD = 1e-5, 1e-2
 """Added to the diagonal of Q and C, in units of its mean."""
 SHRINKAGE = 1 / 3
-"""Part of oracle approximating shrinkage that is applied to Q: see docs/notes/ordered.md."""
-LEAST_ERROR = 1e-8
-"""Least variance of a fill's error, in units of the mean variance of samples."""
+"""Part of oracle approximating shrinkage that is applied to Q (docs/notes/ordered.md)."""
+MIN_ERROR = 1e-8
+"""Smallest variance of the error of a fill, in units of the mean variance of rows."""
 TRUST = (0.0, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0)
-"""Weights of the fill to choose from. Its errors last for many rows: 1 is often too much."""
-HOPELESS = 1.2
-"""Times the lowest loss: a larger weight will not do better."""
-FEW = 20
-"""Hidden entries of a feature at which its own error counts as much as that of all features."""
+"""Weights of the fill that are compared. Its errors last for many rows: 1 is often too much."""
+MAX_RELATIVE_LOSS = 1.2
+"""Times the lowest loss from which no larger weight is smoothers."""
+PRIOR_ENTRIES = 20
+"""Held-out entries of a feature at which its own error counts as much as that of all features."""
 EXACT, ROUGH = 3e-3, 0.1
-"""Relative error at which a solution is good enough, to use and to learn from."""
-MOST_STEPS = 300
+"""Relative error at which conjugate gradients end, for imputed values and for fitting."""
+MAX_STEPS = 300
 
 
 @dataclass(frozen=True)
@@ -90,17 +90,17 @@ class TemporalSmoother:
         times: ArrayLike | None = None,
         fill: Array | None = None,
     ) -> Array:
-        """Fill the missing entries of an ordered table, n x m, by all that is known of them.
+        """Impute the missing entries of a table in order of time, n x m.
 
         Parameters
         ----------
         X : n x m
-            What stands at missing entries does not matter.
+            Values at missing entries are not used.
         observed : bool array, n x m
         times : n, optional
             Increasing; by default rows are evenly spaced.
         fill : n x m, optional
-            Another completion. NaN where it has nothing to say.
+            Another completion; NaN where it has no value.
 
         Returns
         -------
@@ -126,22 +126,22 @@ class TemporalSmoother:
 def fit_smoother(
     X: Array,
     observed: BoolArray,
-    hidden: BoolArray,
+    held_out: BoolArray,
     times: ArrayLike | None,
     fill: Array,
     rng: np.random.Generator,
 ) -> TemporalSmoother:
-    """Learn how samples change, and from hidden entries how far the fill can be trusted.
+    """Fit how rows change with time, and from held-out entries how accurate the fill is.
 
     Parameters
     ----------
     X : n x m
-        What stands at missing entries does not matter.
+        Values at missing entries are not used.
     observed : bool array, n x m
-        True = known, the hidden entries included.
-    hidden : bool array, n x m
-        Observed entries that `fill` has not seen. With less than 50 of them a fill counts as if
-        it were no better than the mean, so it matters only where neighbors in time say little.
+        The held-out entries included.
+    held_out : bool array, n x m
+        Observed entries that `fill` does not depend on. With fewer than 50 of them a fill counts
+        as if it were no better than the mean, so it matters only far from neighbors in time.
     times : n, optional
         Increasing; None for evenly spaced rows.
     fill : n x m
@@ -151,7 +151,7 @@ def fit_smoother(
     Returns
     -------
     smoother : TemporalSmoother
-        Its ``combine`` completes this table or others.
+        Its ``combine`` imputes this table or others.
 
     Examples
     --------
@@ -167,20 +167,20 @@ def fit_smoother(
     >>> bool(np.abs(completed - X).max() < 3)
     True
     """
-    blind = fit_changes(X, observed & ~hidden, times, rng)
-    fill_variance = fit_fill_variance(blind, X, observed, hidden, times, fill).fill_variance
-    smoother = fit_changes(X, observed, times, rng) if hidden.any() else blind
+    blind = fit_changes(X, observed & ~held_out, times, rng)
+    fill_variance = fit_fill_variance(blind, X, observed, held_out, times, fill).fill_variance
+    smoother = fit_changes(X, observed, times, rng) if held_out.any() else blind
     return replace(smoother, fill_variance=fill_variance)
 
 
 def fit_changes(
     X: Array, observed: BoolArray, times: ArrayLike | None, rng: np.random.Generator
 ) -> TemporalSmoother:
-    """Learn how samples change with time; no fill is trusted yet.
+    """Fit how rows change with time; no fill is used yet.
 
-    Completed tables have smoother changes than true ones. So the table is not completed but drawn
-    as the current model thinks it may be; the covariances of the draws, averaged, are the next
-    model (stochastic EM). A draw takes one solution with noise on the right-hand side.
+    Imputed tables have smoother changes than true ones. So the table is not imputed but drawn from
+    the current model; the covariances of the draws, averaged, are the next model (stochastic EM).
+    A draw takes one solution with noise on the right-hand side.
     """
     times = check_times(times, len(X))
     unit = float(np.median(np.diff(times))) if len(times) > 1 else 1.0
@@ -192,13 +192,13 @@ def fit_changes(
     rates = np.where(np.diff(rows) == 1, rates[rows[:-1]], 0)  # nothing links two stretches
     start, missing = np.ascontiguousarray(start[:, rows]), ~observed[rows].T
     known = float((~missing).sum() / len(missing))  # changes from one observed entry to the next
-    change = _shrunk(_changes(start, rates), known, least=0.5)
+    change = _shrink(_changes(start, rates), known, least=0.5)
     spread = start @ start.T / start.shape[1]
     for sweep in range(SWEEPS):
         problem = _Problem(missing, rates, *_precisions(change, spread))
         drawn = problem.solve(start, problem.noise(rng), ROUGH)
-        new = 1.0 if sweep < SETTLING else (sweep - SETTLING + 2) ** -0.3
-        change = (1 - new) * change + new * _shrunk(_changes(drawn, rates), known)
+        new = 1.0 if sweep < AVERAGED_FROM else (sweep - AVERAGED_FROM + 2) ** -0.3
+        change = (1 - new) * change + new * _shrink(_changes(drawn, rates), known)
         spread = (1 - new) * spread + new * (drawn @ drawn.T / drawn.shape[1])
         if not missing.any():
             break
@@ -209,44 +209,46 @@ def fit_fill_variance(
     smoother: TemporalSmoother,
     X: Array,
     observed: BoolArray,
-    hidden: BoolArray,
+    held_out: BoolArray,
     times: ArrayLike | None,
     fill: Array,
 ) -> TemporalSmoother:
-    """Learn how far a fill can be trusted, from hidden entries that it has not seen.
+    """Fit the variance of a fill on held-out entries that it does not depend on.
 
-    The error of the fill at the hidden entries of a feature says how it compares with the other
-    features; how it compares with neighbors in time is tried out. If in doubt, it is
+    The errors of the fill at the held-out entries of a feature give its variance relative to the
+    other features; its weight relative to neighbors in time is compared. If in doubt, it is
     trusted less: it may be far off in gaps where nothing was held out, which neighbors in time
     hardly are.
     """
-    hidden = hidden & observed & np.isfinite(fill)
-    if hidden.sum() < MaskingConfig.min_masked:
+    held_out = held_out & observed & np.isfinite(fill)
+    if held_out.sum() < MaskingConfig.min_masked:
         return replace(
-            smoother, fill_variance=_with_least(smoother.spread, LEAST_SPREAD).diagonal().copy()
+            smoother, fill_variance=_add_ridge(smoother.spread, MIN_SPREAD).diagonal().copy()
         )
-    squares = np.where(hidden, X - fill, 0) ** 2
-    counts = hidden.sum(axis=0)
-    error = (squares.sum(axis=0) + FEW * squares.sum() / counts.sum()) / (counts + FEW)
-    error = np.maximum(error, LEAST_ERROR * _with_least(smoother.spread, 0).diagonal().mean())
-    gap = _numbered_gaps(hidden)
-    tried: list[TemporalSmoother] = []
-    losses: list[Array] = []  # of each hidden gap
+    squares = np.where(held_out, X - fill, 0) ** 2
+    counts = held_out.sum(axis=0)
+    error = (squares.sum(axis=0) + PRIOR_ENTRIES * squares.sum() / counts.sum()) / (
+        counts + PRIOR_ENTRIES
+    )
+    error = np.maximum(error, MIN_ERROR * _add_ridge(smoother.spread, 0).diagonal().mean())
+    gap = _number_gaps(held_out)
+    smoothers: list[TemporalSmoother] = []
+    losses: list[Array] = []  # of each held-out gap
     for trust in TRUST:
         with np.errstate(divide="ignore"):
-            tried.append(replace(smoother, fill_variance=error / trust))
-        completed = tried[-1].combine(X, observed & ~hidden, times, fill)
-        squares = (completed - X).T[hidden.T] ** 2
+            smoothers.append(replace(smoother, fill_variance=error / trust))
+        completed = smoothers[-1].combine(X, observed & ~held_out, times, fill)
+        squares = (completed - X).T[held_out.T] ** 2
         losses.append(np.bincount(gap, squares).astype(np.float64))
-        if losses[-1].sum() > HOPELESS * min(loss.sum() for loss in losses):
+        if losses[-1].sum() > MAX_RELATIVE_LOSS * min(loss.sum() for loss in losses):
             break
-    return tried[_least_for_certain(losses)]
+    return smoothers[_first_within_error(losses)]
 
 
-def _least_for_certain(losses: list[Array]) -> int:
-    """The first whose loss is not for certain above the lowest: by one standard error or less.
+def _first_within_error(losses: list[Array]) -> int:
+    """Return the first whose loss is within one standard error of the lowest.
 
-    Errors within a gap go together, so the gaps are what is independent.
+    Errors within a gap are correlated, so the gaps are the independent units.
     """
     lowest = min(losses, key=np.sum)
     for number, loss in enumerate(losses):
@@ -256,11 +258,11 @@ def _least_for_certain(losses: list[Array]) -> int:
     return len(losses) - 1
 
 
-def _numbered_gaps(hidden: BoolArray) -> IntArray:
-    """For each hidden entry, feature by feature, the number of the gap it lies in."""
-    entries = np.pad(hidden.T, ((0, 0), (1, 0)))
+def _number_gaps(held_out: BoolArray) -> IntArray:
+    """Return the number of the gap that each held-out entry lies in, feature by feature."""
+    entries = np.pad(held_out.T, ((0, 0), (1, 0)))
     begins = entries[:, 1:] & ~entries[:, :-1]
-    number: IntArray = np.cumsum(begins).reshape(begins.shape)[hidden.T] - 1
+    number: IntArray = np.cumsum(begins).reshape(begins.shape)[held_out.T] - 1
     return number
 
 
@@ -280,7 +282,7 @@ class _Problem:
         links = np.zeros(missing.shape[1])
         links[:-1] += rates
         links[1:] += rates
-        # Each feature by itself is a tridiagonal system: solved exactly it guides the whole.
+        # Each feature alone is a tridiagonal system, whose exact solution is the preconditioner.
         own = of_changes.diagonal()[:, None]
         diagonal = links * own + of_levels.diagonal()[:, None] + weight
         band = np.zeros((2, *missing.shape))
@@ -289,7 +291,7 @@ class _Problem:
         self.guide = cholesky_banded(band.reshape(2, -1), check_finite=False)
 
     def product(self, X: Array) -> Array:
-        """The quadratic's matrix times X, m x n, at missing entries."""
+        """Return the matrix of the quadratic times X, m x n, at missing entries."""
         out = self.of_changes @ _differences_back(np.diff(X, axis=1) * self.rates)
         out += self.of_levels @ X
         out += self.weight * X
@@ -297,18 +299,18 @@ class _Problem:
         return out
 
     def noise(self, rng: np.random.Generator) -> Array:
-        """A right-hand side, m x n, that makes the solution a draw from the model."""
+        """Return a right-hand side, m x n, that makes the solution a draw from the model."""
         m, n = self.missing.shape
         steps = np.linalg.cholesky(self.of_changes) @ rng.standard_normal((m, max(n - 1, 0)))
         levels = np.linalg.cholesky(self.of_levels) @ rng.standard_normal((m, n))
         return _differences_back(steps * np.sqrt(self.rates)) + levels
 
     def solve(self, start: Array, right: Array, accuracy: float) -> Array:
-        """Conjugate gradients from `start`, m x n, whose observed entries stay."""
+        """Solve by conjugate gradients from `start`, m x n, whose observed entries stay."""
         X = start.copy()
         residual = np.where(self.missing, right, 0) - self.product(X)
         direction, last, first = np.zeros_like(X), np.inf, 0.0
-        for step in range(MOST_STEPS):
+        for step in range(MAX_STEPS):
             guided = cho_solve_banded((self.guide, False), residual.ravel(), check_finite=False)
             guided = guided.reshape(X.shape)
             size = float(np.vdot(residual, guided))
@@ -325,29 +327,29 @@ class _Problem:
 
 
 def _differences_back(changes: Array) -> Array:
-    """The transpose of taking differences along the rows, m x (n - 1) -> m x n."""
+    """Apply the transpose of taking differences along the rows, m x (n - 1) -> m x n."""
     return -np.diff(changes, axis=1, prepend=0, append=0)
 
 
 def _changes(X: Array, rates: Array) -> Array:
-    """Covariance of changes in a unit of time, m x m, of X, m x n."""
+    """Return the covariance of changes in a unit of time, m x m, of X, m x n."""
     steps = np.diff(X, axis=1)
     return (steps * rates) @ steps.T / max(int(np.count_nonzero(rates)), 1)
 
 
 def _precisions(change: Array, spread: Array) -> tuple[Array, Array]:
-    """Inverse covariances, with what keeps them from being singular."""
-    of_changes = np.linalg.inv(_with_least(change, LEAST_CHANGE))
-    return of_changes, LEVEL * np.linalg.inv(_with_least(spread, LEAST_SPREAD))
+    """Return inverse covariances, with a ridge that keeps them from being singular."""
+    of_changes = np.linalg.inv(_add_ridge(change, MIN_CHANGE))
+    return of_changes, LEVEL * np.linalg.inv(_add_ridge(spread, MIN_SPREAD))
 
 
-def _with_least(covariance: Array, least: float) -> Array:
+def _add_ridge(covariance: Array, least: float) -> Array:
     added = least * covariance.diagonal().mean() + np.finfo(np.float64).tiny ** 0.5
     return covariance + added * np.eye(len(covariance))
 
 
-def _shrunk(covariance: Array, count: float, least: float = 0.0) -> Array:
-    """Correlations made smaller where they rest on few changes (oracle approximating shrinkage)."""
+def _shrink(covariance: Array, count: float, least: float = 0.0) -> Array:
+    """Shrink correlations that rest on few changes (oracle approximating shrinkage)."""
     m = len(covariance)
     size = np.sqrt(np.maximum(covariance.diagonal(), np.finfo(np.float64).tiny))
     squares = float(np.square(covariance / size / size[:, None]).sum())
@@ -358,8 +360,8 @@ def _shrunk(covariance: Array, count: float, least: float = 0.0) -> Array:
 
 
 def _stretches(n: int) -> IntArray:
-    """Rows to learn from: all, or stretches from all over the table."""
-    if n <= LEARNING_ROWS:
+    """Return the rows to fit to: all, or stretches from all over the table."""
+    if n <= MAX_ROWS:
         return np.arange(n)
-    starts = np.linspace(0, n - STRETCH, LEARNING_ROWS // STRETCH).astype(np.intp)
+    starts = np.linspace(0, n - STRETCH, MAX_ROWS // STRETCH).astype(np.intp)
     return np.unique(starts[:, None] + np.arange(STRETCH))
