@@ -134,13 +134,13 @@ def test_many_features_are_no_problem():
 def test_bad_input_is_refused():
     rng = np.random.default_rng(9)
     c, r = entries(20, rng), rng.normal(size=20)
-    with pytest.raises(ValueError, match="at least one"):
+    with pytest.raises(ValueError, match="there must be one"):
         Calibration.fit(r[:0], c.take(np.zeros(20, bool)), 6)
-    with pytest.raises(ValueError, match="20 residuals, 19"):
+    with pytest.raises(ValueError, match="20 residuals and 19"):
         Calibration.fit(r, c.take(np.arange(20) > 0), 6)
     with pytest.raises(ValueError, match="finite"):
         Calibration.fit(np.append(r[1:], np.nan), c, 6)
-    with pytest.raises(ValueError, match="columns of the table"):
+    with pytest.raises(ValueError, match="features must be between"):
         Calibration.fit(r, c, 2)
     with pytest.raises(ValueError, match="negative"):
         Calibration.fit(r, Covariates(c.features, -c.deviation, c.spread), 6)

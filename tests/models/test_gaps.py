@@ -46,8 +46,8 @@ def test_gap_lengths_match_a_plain_loop(rng):
     ("times", "complaint"),
     [
         ([0, 1], "one number for each of 3 rows"),
-        ([0, 2, 2], "row 2 is no later than row 1"),
-        ([0, np.nan, 2], "must not hold NaN"),
+        ([0, 2, 2], "row 2 is not later than row 1"),
+        ([0, np.nan, 2], "must be finite"),
     ],
 )
 def test_times_that_can_not_be_used(times, complaint):

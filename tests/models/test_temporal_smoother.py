@@ -37,8 +37,8 @@ def walk(rng):
 def exact(smoother, X, observed, times, fill):
     """The minimum by dense algebra: every term written out as in the module's docstring."""
     n, m = X.shape
-    Q = ordered._with_least(smoother.change, ordered.LEAST_CHANGE)
-    C = ordered._with_least(smoother.spread, ordered.LEAST_SPREAD)
+    Q = ordered._add_ridge(smoother.change, ordered.MIN_CHANGE)
+    C = ordered._add_ridge(smoother.spread, ordered.MIN_SPREAD)
     H, b = np.zeros((n * m, n * m)), np.zeros(n * m)
     step = np.diff(times) / smoother.unit
     for t in range(n):
@@ -191,9 +191,9 @@ def test_permuted_features_give_the_permuted_result(walk):
 def test_unit_of_time_does_not_matter(walk):
     truth, observed, held_out, times = walk
     a, b = (
-        fit_smoother(truth, observed, held_out, t, np.tanh(truth), np.random.default_rng(0)).combine(
-            truth, observed, t, np.tanh(truth)
-        )
+        fit_smoother(
+            truth, observed, held_out, t, np.tanh(truth), np.random.default_rng(0)
+        ).combine(truth, observed, t, np.tanh(truth))
         for t in (times, 3600 * times + 1e6)
     )
     np.testing.assert_allclose(a, b, atol=1e-3)
@@ -241,7 +241,7 @@ def test_odd_shapes(shape, rng):
 
 
 def test_long_tables_are_learned_from_stretches(rng, monkeypatch):
-    monkeypatch.setattr(ordered, "LEARNING_ROWS", 500)
+    monkeypatch.setattr(ordered, "MAX_ROWS", 500)
     monkeypatch.setattr(ordered, "STRETCH", 50)
     steps = rng.normal(size=(3000, 2)) @ np.array([[1, 0.9], [0, 0.4]])
     X = np.cumsum(steps, axis=0)
