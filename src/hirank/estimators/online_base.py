@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from copy import copy
 from dataclasses import KW_ONLY, dataclass, replace
-from typing import Any, ClassVar, Generic, Self, TypeVar
+from typing import Any, ClassVar, Generic, Self, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,8 +32,9 @@ from hirank.estimators.validation import (
 from hirank.exceptions import EmptyRowsWarning, SkippedRowsWarning, WarmupWarning, warn
 from hirank.kernels import Kernel
 from hirank.models.fit_dictionary import default_n_components
-from hirank.online.protocols import Stream, StreamModel
-from hirank.online.window import Update
+from hirank.online.algorithm2 import Algorithm2Model, Algorithm2Stream
+from hirank.online.buffer import WindowModel
+from hirank.online.window import StreamState, Update
 from hirank.optim.trace import Callback
 from hirank.persistence.record import decode, decode_params, encode, encode_params
 
@@ -43,7 +44,8 @@ COLUMN_ATTRIBUTES = ("n_features_in_", "feature_names_in_")
 """What scikit-learn stores about the columns of a table."""
 
 
-S = TypeVar("S", bound=Stream)
+StreamModel: TypeAlias = WindowModel | Algorithm2Model
+S = TypeVar("S", StreamState, Algorithm2Stream)
 
 
 @dataclass(eq=False, repr=False)
@@ -382,14 +384,14 @@ class BaseOnline(
             if impute and stream.model is not None:
                 unusable[now] = ~stream.model.has_observed(rows[now])
             # Empty rows in between count as well, whichever call they came in.
-            stream = _with_samples(stream, seen + int(now[-1]) + 1 - len(now))
+            stream = replace(stream, samples=seen + int(now[-1]) + 1 - len(now))
             before = stream.batches
             stream, done = stream.append(rows[now], config, impute=impute)
             if done is not None:
                 filled[now] = done
             if stream.batches > before:
                 self._print_update(stream)
-        stream = _with_samples(stream, seen + len(rows))
+        stream = replace(stream, samples=seen + len(rows))
         if empty.any() and not impute:
             warn(SkippedRowsWarning(int(empty.sum()), "they have no observed values."))
         if impute:
@@ -422,7 +424,7 @@ class BaseOnline(
         config = self._config()
         with self._reporting(X, len(used), config) as callback:
             stream, done = self._fit_stream(self._new_stream(rows.shape[1]), used, config, callback)
-        stream = _with_samples(stream, self.n_passes * len(rows))
+        stream = replace(stream, samples=self.n_passes * len(rows))
         self._commit(stream, columns)
         if done is None:
             return table, rows, None
@@ -446,7 +448,8 @@ class BaseOnline(
 
     def _complete(self, rows: Array) -> Array:
         """Impute rows, n x m, with a warning if some have no usable values."""
-        model: StreamModel = self._stream.model
+        model: StreamModel | None = self._stream.model
+        assert model is not None  # transform and fit have checked that
         usable = model.has_observed(rows)
         if not usable.all():
             warn(EmptyRowsWarning(tuple(np.flatnonzero(~usable).tolist())))
@@ -463,10 +466,6 @@ class BaseOnline(
         missing = np.isnan(rows)
         out = np.where(missing, filled.astype(table.dtype), table)
         return np.hstack([out, missing.astype(table.dtype)]) if self.add_indicator else out
-
-
-def _with_samples(stream: S, samples: int) -> S:
-    return replace(stream, samples=samples)  # type: ignore[type-var]
 
 
 _SHARED_RULES: dict[str, Rule] = {
