@@ -155,5 +155,5 @@ def test_unusable_tables_are_errors():
         advise(np.full((3, 2), np.nan))
     with pytest.raises(ValueError, match="infinity"):
         advise([[1.0, np.inf], [2.0, 3.0]])
-    with pytest.raises(TypeError, match="numeric column"):
+    with pytest.raises(ValueError, match="No column is numeric"):
         advise(pd.DataFrame({"a": ["x", "y"]}))

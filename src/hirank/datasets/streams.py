@@ -11,7 +11,7 @@ so that the entries of the matrix are N(0, 1) throughout.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Literal, overload
+from typing import Any
 
 import numpy as np
 
@@ -69,13 +69,7 @@ class ManifoldStream:
         n_sets = 1 if change is None else 2
         self._P = self._rng.standard_normal((n_sets, manifolds, features.size, n_features))
 
-    @overload
-    def take(self, n_samples: int, *, return_labels: Literal[False] = ...) -> Array: ...
-
-    @overload
-    def take(self, n_samples: int, *, return_labels: Literal[True]) -> tuple[Array, Labels]: ...
-
-    def take(self, n_samples: int, *, return_labels: bool = False) -> Array | tuple[Array, Labels]:
+    def take(self, n_samples: int, *, return_labels: bool = False) -> Any:
         """Return the next samples, n_samples x n_features, and on request their manifolds."""
         check_counts(n_samples=n_samples)
         latent, union = self._features.latent, self._manifolds > 1

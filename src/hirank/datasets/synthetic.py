@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal, overload
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -17,34 +17,6 @@ Labels = IntArray
 Seed = int | np.random.Generator | None
 
 
-@overload
-def polynomial_manifolds(
-    n_samples: int,
-    n_features: int = ...,
-    *,
-    latent: int = ...,
-    degree: int = ...,
-    manifolds: int = ...,
-    shuffle: bool = ...,
-    return_labels: Literal[False] = ...,
-    random_state: Seed = ...,
-) -> Array: ...
-
-
-@overload
-def polynomial_manifolds(
-    n_samples: int,
-    n_features: int = ...,
-    *,
-    latent: int = ...,
-    degree: int = ...,
-    manifolds: int = ...,
-    shuffle: bool = ...,
-    return_labels: Literal[True],
-    random_state: Seed = ...,
-) -> tuple[Array, Labels]: ...
-
-
 def polynomial_manifolds(
     n_samples: int,
     n_features: int = 30,
@@ -55,7 +27,7 @@ def polynomial_manifolds(
     shuffle: bool = False,
     return_labels: bool = False,
     random_state: Seed = None,
-) -> Array | tuple[Array, Labels]:
+) -> Any:
     """Sample x = P z(s), where z are the monomials of s ~ U(0, 1) of degree 1 to `degree`.
 
     There is no constant monomial, as in the paper's experiments: the rank of the table is
@@ -101,36 +73,6 @@ def polynomial_manifolds(
     return (X, labels) if return_labels else X
 
 
-@overload
-def smooth_manifolds(
-    n_samples: int,
-    n_features: int = ...,
-    *,
-    latent: int = ...,
-    frequency: float = ...,
-    terms: int = ...,
-    manifolds: int = ...,
-    shuffle: bool = ...,
-    return_labels: Literal[False] = ...,
-    random_state: Seed = ...,
-) -> Array: ...
-
-
-@overload
-def smooth_manifolds(
-    n_samples: int,
-    n_features: int = ...,
-    *,
-    latent: int = ...,
-    frequency: float = ...,
-    terms: int = ...,
-    manifolds: int = ...,
-    shuffle: bool = ...,
-    return_labels: Literal[True],
-    random_state: Seed = ...,
-) -> tuple[Array, Labels]: ...
-
-
 def smooth_manifolds(
     n_samples: int,
     n_features: int = 30,
@@ -142,7 +84,7 @@ def smooth_manifolds(
     shuffle: bool = False,
     return_labels: bool = False,
     random_state: Seed = None,
-) -> Array | tuple[Array, Labels]:
+) -> Any:
     """Sample x = P z(s) with z(s) = sqrt(2 / terms) sin(W s + b), which is not polynomial.
 
     The latent variables are s ~ U(0, 1); W ~ N(0, frequency^2) and b ~ U(0, 2 pi) are the same for

@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 import narwhals.stable.v1 as nw
 import numpy as np
 
+from hirank._typing import Array
 from hirank.estimators.imputer import Imputer
 from hirank.exceptions import EmptyColumnsWarning, InputError, NonNumericColumnsWarning, warn
 
@@ -64,16 +65,10 @@ def _complete_array(X: Any, parameters: dict[str, Any], names: list[str] | None 
 
 
 def _complete_frame(frame: nw.DataFrame[Any], parameters: dict[str, Any]) -> Any:
-    numeric = [name for name in frame.columns if frame.get_column(name).dtype.is_numeric()]
-    others = [name for name in frame.columns if name not in numeric]
-    if not numeric:
-        raise InputError(
-            f"No column is numeric: {others}. Convert those that contain numbers first."
-        )
+    X, numeric, others = read_numbers(frame)
     left = [name for name in others if frame.get_column(name).null_count()]
     if left:
         warn(NonNumericColumnsWarning(tuple(left)))
-    X = np.column_stack([floats(frame.get_column(name)) for name in numeric])
     filled = _complete_array(X, parameters, numeric)
     fills = np.isnan(X) & ~np.isnan(filled)
     replaced = [
@@ -84,6 +79,17 @@ def _complete_frame(frame: nw.DataFrame[Any], parameters: dict[str, Any]) -> Any
         if rows.any()
     ]
     return frame.with_columns(*replaced).to_native()
+
+
+def read_numbers(frame: nw.DataFrame[Any]) -> tuple[Array, list[str], list[str]]:
+    """Return the numeric columns of a data frame, n x m, their names, and the other names."""
+    numeric = [name for name in frame.columns if frame.get_column(name).dtype.is_numeric()]
+    others = [name for name in frame.columns if name not in numeric]
+    if not numeric:
+        raise InputError(
+            f"No column is numeric: {others}. Convert those that contain numbers first."
+        )
+    return np.column_stack([floats(frame.get_column(name)) for name in numeric]), numeric, others
 
 
 def floats(column: nw.Series[Any]) -> Any:

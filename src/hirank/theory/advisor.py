@@ -12,7 +12,7 @@ from sklearn.utils import check_array
 
 from hirank._typing import Array, BoolArray, IntArray
 from hirank.core.columns import Columns
-from hirank.estimators.functional import floats
+from hirank.estimators.functional import read_numbers
 from hirank.estimators.imputer import Imputer
 from hirank.estimators.validation import is_missing
 from hirank.exceptions import EmptyRowsWarning
@@ -123,15 +123,11 @@ def _read_numbers(X: Any) -> tuple[Array, tuple[Name, ...], tuple[str, ...]]:
     """Return the table as floats, n x m, the names of its columns, and those not numeric."""
     frame = nw.from_native(X, pass_through=True)
     if isinstance(frame, nw.LazyFrame):
-        raise TypeError("X must not be a lazy data frame. Call collect() first.")
+        raise TypeError("The data frame is lazy. Call collect() first.")
     numeric: list[str] = []
     others: list[str] = []
     if isinstance(frame, nw.DataFrame):
-        for name in frame.columns:
-            (numeric if frame.get_column(name).dtype.is_numeric() else others).append(name)
-        if not numeric:
-            raise TypeError(f"X must have a numeric column; got {others}.")
-        X = np.column_stack([floats(frame.get_column(name)) for name in numeric])
+        X, numeric, others = read_numbers(frame)
     values = check_array(X, dtype=np.float64, ensure_all_finite="allow-nan", input_name="X")
     return values, tuple(numeric) or tuple(range(values.shape[1])), tuple(others)
 
