@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from copy import copy
 from dataclasses import KW_ONLY, dataclass, replace
 from time import perf_counter
-from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
+from typing import Any, ClassVar, Generic, NamedTuple, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -60,19 +60,61 @@ class FitData(NamedTuple):
         return perf_counter() - self.began
 
 
-class _Fit(NamedTuple):
-    X: Array
-    objective: float
-    n_iter: int
-    stop_reason: str
-    trace: NDArray[np.void]
-    details: dict[str, Any]
+@dataclass(eq=False, repr=False)
+class BaseTransformer(
+    CallbackSupportMixin, OneToOneFeatureMixin, TransformerMixin, BaseEstimator, ABC
+):
+    """What imputers of tables and of streams share as scikit-learn transformers."""
+
+    @with_callbacks  # type: ignore[untyped-decorator]
+    def fit(self, X: Any, y: object = None) -> Self:
+        """Fit the imputer to a table; everything learned before is forgotten.
+
+        Parameters
+        ----------
+        X : array-like, n_samples x n_features
+            With or without missing entries.
+        y : ignored
+
+        Returns
+        -------
+        self
+        """
+        self._fit(X)
+        return self
+
+    @with_callbacks  # type: ignore[untyped-decorator]
+    def fit_transform(self, X: Any, y: object = None) -> Any:
+        """Fit the imputer to a table, and return the table imputed.
+
+        Parameters
+        ----------
+        X : array-like, n_samples x n_features
+        y : ignored
+
+        Returns
+        -------
+        X : array, n_samples x n_features_out
+        """
+        return self._output(*self._fit(X))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+    @abstractmethod
+    def _fit(self, X: Any) -> tuple[Any, Any, Any]:
+        """Fit, and return what `_output` takes."""
+
+    @abstractmethod
+    def _output(self, table: Array, rows: Any, filled: Any) -> Array:
+        """Return imputed rows in the columns and precision that the user asked for."""
 
 
 @dataclass(eq=False, repr=False)
-class BaseImputer(
-    CallbackSupportMixin, OneToOneFeatureMixin, TransformerMixin, BaseEstimator, ABC, Generic[F]
-):
+class BaseImputer(BaseTransformer, Generic[F]):
     """A scikit-learn transformer that is fitted to a table and imputes its missing values.
 
     A subclass declares the rules of its parameters (``_rules``) and fits a model to the scaled
@@ -139,38 +181,6 @@ class BaseImputer(
     def _max_steps(self) -> int:
         """Return as many steps as a fit may take, for progress bars."""
         return int(getattr(self, "max_iter", 1))
-
-    @with_callbacks  # type: ignore[untyped-decorator]
-    def fit(self, X: Any, y: object = None) -> Any:
-        """Fit the imputer to a table.
-
-        Parameters
-        ----------
-        X : array-like, n_samples x n_features
-            With or without missing entries.
-        y : ignored
-
-        Returns
-        -------
-        self
-        """
-        self._fit(X)
-        return self
-
-    @with_callbacks  # type: ignore[untyped-decorator]
-    def fit_transform(self, X: Any, y: object = None) -> Any:
-        """Fit the imputer to a table, and return the table as the fit imputed it.
-
-        Parameters
-        ----------
-        X : array-like, n_samples x n_features
-        y : ignored
-
-        Returns
-        -------
-        X : array, n_samples x n_features_out
-        """
-        return self._output(*self._fit(X))
 
     def transform(self, X: Any) -> Any:
         """Impute rows with the fitted model, which does not change.
@@ -243,12 +253,6 @@ class BaseImputer(
 
     def __sklearn_is_fitted__(self) -> bool:
         return "_record" in vars(self)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
-        return tags
 
     def _fit(self, X: Any) -> tuple[Array, BoolArray, Array]:
         """Fit, and return the table, its observed entries, and its kept features imputed."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Mapping
 from copy import copy
 from dataclasses import KW_ONLY, dataclass, replace
@@ -11,14 +11,13 @@ from typing import Any, ClassVar, Generic, Self, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.exceptions import NotFittedError
 from sklearn.utils import check_random_state
 from sklearn.utils._set_output import _wrap_data_with_container
 
 from hirank._checks import Rule, choice, count, flag, number, optional
 from hirank._typing import Array, BoolArray, PathLike
-from hirank.estimators.callbacks import CallbackSupportMixin, with_callbacks
+from hirank.estimators.base import BaseTransformer
 from hirank.estimators.saving import save
 from hirank.estimators.validation import (
     KERNEL_RULES,
@@ -49,9 +48,7 @@ S = TypeVar("S", StreamState, Algorithm2Stream)
 
 
 @dataclass(eq=False, repr=False)
-class BaseOnline(
-    CallbackSupportMixin, OneToOneFeatureMixin, TransformerMixin, BaseEstimator, ABC, Generic[S]
-):
+class BaseOnline(BaseTransformer, Generic[S]):
     """An estimator whose whole state is one frozen record, ``_stream``.
 
     Attributes are read from the record, so that they cannot disagree with it, also after a call was
@@ -87,38 +84,6 @@ class BaseOnline(
         self, stream: S, rows: Array, config: Any, callback: Callback
     ) -> tuple[S, Array | None]:
         """Return the stream after all passes over rows, n x m, and the rows if they are imputed."""
-
-    @with_callbacks  # type: ignore[untyped-decorator]
-    def fit(self, X: Any, y: object = None) -> Self:
-        """Forget everything, and learn from a table in one or more passes over its rows.
-
-        Parameters
-        ----------
-        X : array-like, n_samples x n_features
-        y : ignored
-
-        Returns
-        -------
-        self
-        """
-        self._fit(X)
-        return self
-
-    @with_callbacks  # type: ignore[untyped-decorator]
-    def fit_transform(self, X: Any, y: object = None) -> Any:
-        """Forget everything, learn from a table, and return it imputed.
-
-        Parameters
-        ----------
-        X : array-like, n_samples x n_features
-        y : ignored
-
-        Returns
-        -------
-        X : array, n_samples x n_features_out
-        """
-        table, rows, filled = self._fit(X)
-        return self._output(table, rows, self._complete(rows) if filled is None else filled)
 
     def partial_fit(self, X: Any, y: object = None) -> Self:
         """Learn from the next rows of a stream.
@@ -168,7 +133,7 @@ class BaseOnline(
         """
         self._check_fitted()
         table, rows, _ = self._check_rows(X, reset=False)
-        return self._output(table, rows, self._complete(rows))
+        return self._output(table, rows, None)
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
         """Return the names of the columns of the output.
@@ -305,12 +270,6 @@ class BaseOnline(
     def __sklearn_is_fitted__(self) -> bool:
         return "_state" in vars(self) and self._stream.model is not None
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
-        return tags
-
     def _check_params(self) -> None:
         """Raise ParameterError if a parameter cannot be used."""
         check_params(self, _SHARED_RULES | KERNEL_RULES | self._rules)
@@ -412,7 +371,7 @@ class BaseOnline(
         return self._with_means(filled, stream)
 
     def _fit(self, X: Any) -> tuple[Array, Array, Array | None]:
-        """Return the table, its rows with NaN where missing, and the rows if they are imputed."""
+        """Fit, and return the table, its rows with NaN where missing, and the rows if imputed."""
         self._check_params()
         table, rows, columns = self._check_rows(X, reset=True)
         known = ~np.isnan(rows).all(axis=1)
@@ -461,9 +420,9 @@ class BaseOnline(
             return filled
         return np.where(np.isnan(filled), stream.means(), filled)
 
-    def _output(self, table: Array, rows: Array, filled: Array) -> Array:
+    def _output(self, table: Array, rows: Array, filled: Array | None) -> Array:
         """Return imputed rows in the precision and columns that the user expects."""
-        missing = np.isnan(rows)
+        filled, missing = self._complete(rows) if filled is None else filled, np.isnan(rows)
         out = np.where(missing, filled.astype(table.dtype), table)
         return np.hstack([out, missing.astype(table.dtype)]) if self.add_indicator else out
 
