@@ -15,7 +15,7 @@ from hirank.core.columns import Columns
 from hirank.estimators.functional import read_numbers
 from hirank.estimators.imputer import Imputer
 from hirank.estimators.validation import is_missing
-from hirank.exceptions import EmptyRowsWarning
+from hirank.exceptions import EmptyRowsWarning, FewEntriesWarning
 from hirank.theory.advice import Advice, Name
 from hirank.theory.counts import count_observed
 from hirank.theory.ranks import feature_dimension
@@ -73,7 +73,7 @@ def advise(
     >>> from hirank.theory import advise
     >>> t = np.linspace(-1, 1, 80)
     >>> X = np.column_stack([t, t**2, t**3, np.cos(3 * t)])
-    >>> X[np.random.default_rng(0).random(X.shape) < 0.2] = np.nan
+    >>> X[::3, 1] = np.nan
     >>> advice = advise(X, random_state=0)
     >>> advice.error < 0.5 * advice.linear_error, advice.latent_dimension
     (True, 1)
@@ -81,7 +81,8 @@ def advise(
     values, names, ignored = _read_numbers(X)
     model = Imputer(max_time=max_time, missing_values=missing_values, random_state=random_state)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", EmptyRowsWarning)  # the advice lists them
+        for stated in (EmptyRowsWarning, FewEntriesWarning):  # the advice states both
+            warnings.simplefilter("ignore", stated)
         filled = model.fit_transform(values)
     summary = model.summary()
     observed = ~is_missing(values, missing_values)
