@@ -350,7 +350,7 @@ class Imputer(BaseImputer[FittedImputer]):
             X,
             data.known,
             config=self._config,
-            options=SolverConfig(max_iter=self.max_iter, tol=self.tol),
+            solver=SolverConfig(max_iter=self.max_iter, tol=self.tol),
             monitor=monitor,
             rng=make_rng(self.random_state),
             n_init=None if self.n_init == "auto" else int(self.n_init),

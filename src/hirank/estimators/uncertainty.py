@@ -133,8 +133,8 @@ def held_out_entries(fitted: FittedImputer) -> dict[str, NDArray[Any]]:
 def covered_entries(fitted: FittedImputer, coverage: float) -> BoolArray | None:
     """Return which held-out entries lie in intervals calibrated on the other half of them.
 
-    None if there are fewer than 20 of them: a share of so few says little. That all intervals hold
-    `coverage` of the entries that they were calibrated on would say nothing.
+    None if there are fewer than 20 of them, too few for a share. The entries that intervals were
+    calibrated on would be covered by construction.
     """
     held_out = fitted.search.held_out
     if held_out is None or len(held_out.truth) < 20:

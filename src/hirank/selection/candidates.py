@@ -59,8 +59,7 @@ class GaussianMixtures:
             except FIT_FAILURES as error:
                 if not n_trials:
                     raise
-                failed = Trial.failed(self, error)
-                yield failed
+                yield Trial.failed(self, error)
                 return
             if fits is None:
                 return
@@ -75,8 +74,17 @@ class GaussianMixtures:
         if size > 1:
             label, family = f"mixture of {size} Gaussians", self.mixture_family
         filled = [fit.filled for fit in fits]
-        trial = Trial.scored(self, label, params, filled, data, seconds, family=family, state=fits)
-        return trial.report(data)
+        return Trial.scored(
+            self,
+            label,
+            params,
+            filled,
+            data,
+            seconds,
+            family=family,
+            state=fits,
+            linear=size == 1,
+        ).report(data)
 
     def refit(self, trial: Trial, data: SearchData, n_models: int | None) -> list[Refit]:
         """Fit the mixtures of the folds to all observed entries; one Gaussian only once."""
@@ -126,7 +134,7 @@ class LowRank:
         params = {"n_components": middle.rank - 1, "ridge": middle.ridge}
         label = f"low rank ({plural(middle.rank - 1, 'factor')})"
         seconds = perf_counter() - began
-        trial = Trial.scored(self, label, params, filled, data, seconds, state=middle)
+        trial = Trial.scored(self, label, params, filled, data, seconds, state=middle, linear=True)
         yield trial.report(data)
 
     def refit(self, trial: Trial, data: SearchData, n_models: int | None) -> list[Refit]:

@@ -86,7 +86,7 @@ class PathFitter:
     """Fits dictionaries to the folds of a table along the stages of a specification."""
 
     data: SearchData
-    options: SolverConfig
+    solver: SolverConfig
 
     def probe(
         self, spec: DictionarySpec, tables: Sequence[Array], n_stages: int | None
@@ -158,9 +158,9 @@ class PathFitter:
             )
 
         data = self.data
-        solver = LBFGS(observed, data.workers, bounds=data.bounds, tol=self.options.tol)
+        solver = LBFGS(observed, data.workers, bounds=data.bounds, tol=self.solver.tol)
         result = minimize_path(
-            solver, spec.kernel, stages, (X, D), self.options, data.monitor, between
+            solver, spec.kernel, stages, (X, D), self.solver, data.monitor, between
         )
         if len(ends) == len(result.settings):
             ends.pop()

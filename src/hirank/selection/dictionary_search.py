@@ -46,7 +46,7 @@ class Dictionaries:
             return
         n = len(data.X)
         search = _DictionarySearch(
-            PathFitter(data, data.options),
+            PathFitter(data, data.solver),
             _starts(data, best),
             np.inf if best is None else best.loss,
         )
@@ -132,7 +132,7 @@ class _DictionarySearch:
         On noisy tables, where the loss of other families is large and no dictionary is ahead after
         a few stages, stages are fitted roughly (docs/notes/selection.md).
         """
-        config, exact = self.config, self.fitter.options
+        config, exact = self.config, self.fitter.solver
         if config.exact_error < self.rival < np.inf:
             self._set_tol(config.rough_tol * exact.tol)
         done = self._probe(specs)
@@ -149,7 +149,7 @@ class _DictionarySearch:
         return done
 
     def _set_tol(self, tol: float) -> None:
-        self.fitter = replace(self.fitter, options=replace(self.fitter.options, tol=tol))
+        self.fitter = replace(self.fitter, solver=replace(self.fitter.solver, tol=tol))
 
     def _probe(self, specs: Sequence[DictionarySpec]) -> list[PathTrial]:
         """Fit the first stages of each path; return the paths, best last."""
@@ -254,7 +254,7 @@ def _dictionary(fitter: PathFitter, path: PathTrial, D: Array, fold: int) -> Dic
     ends = [stage[fold] for stage in path.ends[: path.best + 1]]
     # Stages that were left out, because fewer points had been fitted by then, are resolved now.
     before = [
-        resolve_stage(stage, path.spec.kernel, ends[0].X, D, fitter.options.alpha)
+        resolve_stage(stage, path.spec.kernel, ends[0].X, D, fitter.solver.alpha)
         for stage in path.spec.stages[: path.first]
     ]
     return _with_ridges(fitter, path, D, [*before, *(end.setting for end in ends)])

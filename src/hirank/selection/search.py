@@ -40,7 +40,7 @@ def search(
     observed: BoolArray,
     *,
     config: SearchConfig,
-    options: SolverConfig,
+    solver: SolverConfig,
     monitor: Monitor,
     rng: np.random.Generator,
     n_init: int | None = None,
@@ -56,8 +56,8 @@ def search(
         Values at missing entries are not used.
     observed : bool array, n x v
     config : SearchConfig
-    options : SolverConfig
-        Of the solver of dictionaries.
+    solver : SolverConfig
+        Of dictionaries.
     monitor : Monitor
     rng : Generator
     n_init : int, optional
@@ -81,7 +81,7 @@ def search(
             folds=folds or make_folds(seen, rng, config=config.masking),
             means=np.zeros(x.shape[1]) if means is None else means,
             config=config,
-            options=options,
+            solver=solver,
             n_init=n_init,
             bounds=bounds,
             workers=workers,
@@ -141,7 +141,7 @@ def _run_trials(data: SearchData) -> list[Trial]:
         working = [trial for trial in trials if np.isfinite(trial.loss)]
         best = min(working, key=lambda one: one.loss, default=None)
         try:
-            trials.extend(candidate.trials(data, best))
+            trials.extend(candidate.trials(data, best))  # keeps those before a failure
         except FIT_FAILURES as error:
             trials.append(Trial.failed(candidate, error))
     return trials
@@ -159,12 +159,7 @@ def _best_of_each_family(trials: Sequence[Trial]) -> list[Trial]:
 def _held_out(trials: Sequence[Trial], weights: Array, data: SearchData) -> HeldOut:
     rows, columns = np.concatenate([np.argwhere(held_out) for held_out in data.folds]).T
     imputed = np.stack([data.at_held_out(one.filled) for one in trials], axis=1)
-    linear_families = (GaussianMixtures.family, LowRank.family)
-    linear = min(
-        (one for one in trials if one.family in linear_families),
-        key=lambda one: one.loss,
-        default=None,
-    )
+    linear = min((one for one in trials if one.linear), key=lambda one: one.loss, default=None)
     gaussian = gives_deviations(trials)
     deviation = np.zeros(len(rows))
     if gaussian is not None:

@@ -36,7 +36,7 @@ class SearchData:
     folds: list[BoolArray]  # entries that are held out together, n x v each
     means: Array  # v; column means, to which errors are relative
     config: SearchConfig
-    options: SolverConfig  # of the solver of dictionaries
+    solver: SolverConfig  # of the solver of dictionaries
     n_init: int | None  # models of a family to average; None: as many as is worth it
     bounds: Bounds | None
     workers: Workers
@@ -104,6 +104,7 @@ class Trial:
     error: float  # root mean square, column mean = 1
     seconds: float
     state: Any = field(default=None, repr=False)  # from which the candidate refits
+    linear: bool = False
     rejected: bool = False  # True: another trial of the family is preferred whatever the loss
     failure: str = ""
 
@@ -119,12 +120,23 @@ class Trial:
         *,
         family: str = "",
         state: Any = None,
+        linear: bool = False,
         rejected: bool = False,
     ) -> Trial:
         """Return a trial with its errors at the held-out entries."""
-        loss, error = data.loss(filled), data.error(filled)
-        name = family or candidate.family
-        return cls(candidate, name, label, params, filled, loss, error, seconds, state, rejected)
+        return cls(
+            candidate,
+            family or candidate.family,
+            label,
+            params,
+            filled,
+            data.loss(filled),
+            data.error(filled),
+            seconds,
+            state,
+            linear,
+            rejected,
+        )
 
     @classmethod
     def failed(cls, candidate: Candidate, error: Exception) -> Trial:
