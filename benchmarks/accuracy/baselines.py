@@ -16,20 +16,20 @@ from sklearn.base import BaseEstimator
 sys.path.insert(0, str(Path(__file__).parents[1]))
 from common import CASES, report, synthetic
 
-from hirank import KFMC, baselines
+from hirank import Imputer, baselines
 from hirank.metrics import missing_relative_error
 
 AUTHORS = {
     "NNM": ((0.0609, 0.1293), (0.2925, 0.4218), (0.5226, 0.6483)),
     "VMC": ((0.087, 0.099), (0.091, 0.129), (0.056, 0.078)),
-    "KFMC": ((0.0217, 0.0441), (0.0440, 0.0731), (0.0245, 0.0468)),
+    "Imputer": ((0.0217, 0.0441), (0.0440, 0.0731), (0.0245, 0.0468)),
 }
 RATES = (0.3, 0.5)
 
 
 def model(method: str, seed: int) -> BaseEstimator:
     name, _, unscaled = method.partition(", ")
-    new = KFMC() if name == "KFMC" else getattr(baselines, name)()
+    new = Imputer() if name == "Imputer" else getattr(baselines, name)()
     if unscaled:
         new.set_params(scale=False)
     return new.set_params(random_state=seed) if "random_state" in new.get_params() else new
@@ -61,7 +61,7 @@ def rows(methods: list[str], seeds: int) -> Iterator[dict]:
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
-    every = ["KFMC", *baselines.__all__, "NNM, unscaled"]
+    every = ["Imputer", *baselines.__all__, "NNM, unscaled"]
     parser.add_argument("--methods", help="names between semicolons, of " + "; ".join(every))
     parser.add_argument("--seeds", type=int, default=3)
     known, rest = parser.parse_known_args()

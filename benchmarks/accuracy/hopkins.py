@@ -20,7 +20,7 @@ from sklearn.impute import SimpleImputer
 sys.path.insert(0, str(Path(__file__).parents[1]))
 from common import report
 
-from hirank import KFMC
+from hirank import KFMC, Imputer
 from hirank.baselines import (
     DLSR,
     GROUSE,
@@ -44,20 +44,20 @@ ALPHAS = (20.0, 100.0, 800.0)
 
 
 class OneDictionary(NamedTuple):
-    """KFMC with one kernel and the usual number of points, nothing to choose."""
+    """KFMC with one kernel and the usual number of points, nothing to select."""
 
     kernel: str
     seed: int
 
     def fit_transform(self, X: np.ndarray) -> np.ndarray:
         r = round(3.8 * len(X) ** 0.6)
-        model = KFMC(r, kernel=self.kernel, bandwidth="path", mix=False, random_state=self.seed)
+        model = KFMC(r, kernel=self.kernel, random_state=self.seed)
         return model.fit_transform(X)
 
 
 METHODS: dict[str, Callable[[int], Any]] = {
     "mean": lambda seed: SimpleImputer(),
-    "KFMC": lambda seed: KFMC(random_state=seed),
+    "Imputer": lambda seed: Imputer(random_state=seed),
     "KFMC rbf": lambda seed: OneDictionary("rbf", seed),
     "KFMC poly": lambda seed: OneDictionary("poly", seed),
     "VMC": lambda seed: VMC(random_state=seed),

@@ -23,7 +23,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from common import CASES, report, synthetic
 from real import TABLES
 
-from hirank import KFMC
+from hirank import Imputer
 from hirank.datasets import uniform_missing
 from reproduction.readers import load_hopkins
 
@@ -44,7 +44,7 @@ SMALL: dict[str, Callable[[], np.ndarray]] = {
 def model(X: np.ndarray, observed: np.ndarray, seed: int):
     """Fill and half-widths (a function of coverage) of missing entries; errors at hidden ones."""
     holes = np.where(observed, X, np.nan)
-    fitted = KFMC(random_state=seed).fit(holes)
+    fitted = Imputer(random_state=seed).fit(holes)
     fill = fitted.transform(holes)
 
     def half_width(coverage: float) -> np.ndarray:

@@ -14,7 +14,7 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).parents[1]))
 from common import CASES, report, stream
 
-from hirank import OnlineKFMC
+from hirank import OnlineImputer
 from hirank.baselines import DLSR, GROUSE, OnlineLRF
 from hirank.datasets import uniform_missing
 from hirank.metrics import missing_relative_error
@@ -25,7 +25,7 @@ METHODS = {
     "OnlineLRF": lambda seed: OnlineLRF(random_state=seed),
     "DLSR": lambda seed: DLSR(random_state=seed),
     "DLSR, 20 atoms": lambda seed: DLSR(20, 1e-3, random_state=seed),
-    "OnlineKFMC": lambda seed: OnlineKFMC(random_state=seed),
+    "OnlineImputer": lambda seed: OnlineImputer(random_state=seed),
 }
 
 

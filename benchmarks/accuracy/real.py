@@ -14,7 +14,7 @@ from sklearn.impute import IterativeImputer, KNNImputer, SimpleImputer
 sys.path.insert(0, str(Path(__file__).parents[1]))
 from common import report
 
-from hirank import KFMC
+from hirank import Imputer
 from hirank.core.init import soft_impute
 from hirank.datasets import uniform_missing
 from reproduction.readers import load_mocap
@@ -57,7 +57,7 @@ METHODS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
     "soft-impute": linear,
     "k-NN": KNNImputer().fit_transform,
     "iterative ridge": IterativeImputer(random_state=0, tol=1e-2).fit_transform,
-    "hirank": lambda X: KFMC(random_state=0).fit_transform(X),
+    "hirank": lambda X: Imputer(random_state=0).fit_transform(X),
 }
 
 

@@ -32,7 +32,7 @@ def measure(case: str, missing: float, kernel: str, size: str, seeds: int) -> di
         with warnings.catch_warnings():
             # At 70 % missing a sample may have nothing left.
             warnings.filterwarnings("ignore", ".*no observed entry", UserWarning)
-            model = KFMC(r, kernel=kernel, bandwidth="path", mix=False, random_state=seed)
+            model = KFMC(r, kernel=kernel, random_state=seed)
             filled = model.fit_transform(holes)
         finite &= bool(np.isfinite(filled).all())
         mean = np.where(observed, truth, np.nanmean(holes, axis=0))

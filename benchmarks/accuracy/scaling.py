@@ -188,15 +188,7 @@ SCALES: dict[str, Callable[[np.ndarray], Map]] = {
 }
 METHODS: dict[str, Callable[[int], object]] = {
     "LRF": lambda seed: LRF(scale=False, random_state=seed, max_iter=60),
-    "KFMC": lambda seed: KFMC(
-        80,
-        kernel="rbf",
-        bandwidth="path",
-        mix=False,
-        scale=False,
-        random_state=seed,
-        max_iter=60,
-    ),
+    "KFMC": lambda seed: KFMC(80, scale=False, random_state=seed, max_iter=60),
 }
 
 

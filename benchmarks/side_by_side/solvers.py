@@ -37,9 +37,9 @@ def standardized(fill: Fill) -> Fill:
 
 
 def hirank(table: np.ndarray, seed: int) -> np.ndarray:
-    from hirank import KFMC
+    from hirank import Imputer
 
-    return KFMC(random_state=seed).fit_transform(table)
+    return Imputer(random_state=seed).fit_transform(table)
 
 
 def mean(table: np.ndarray, seed: int) -> np.ndarray:

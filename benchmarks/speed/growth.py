@@ -40,8 +40,7 @@ def evaluations() -> Iterator[dict]:
 def fit(n: int, pipe) -> None:
     X = polynomial_manifolds(n, FEATURES, random_state=0)
     X[np.random.default_rng(0).random(X.shape) < 0.5] = np.nan
-    one = {"kernel": "rbf", "bandwidth": "path", "mix": False}  # dictionary, nothing else
-    model = KFMC(COMPONENTS, **one, max_iter=10, tol=0, random_state=0)
+    model = KFMC(COMPONENTS, max_iter=10, tol=0, random_state=0)
     began = time.perf_counter()
     model.fit(X)
     whole = time.perf_counter() - began

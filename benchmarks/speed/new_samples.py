@@ -37,7 +37,7 @@ def rows() -> Iterator[dict]:
             truth = stream(case, TRAIN + NEW, seed)
             observed = uniform_missing(truth.shape, 0.5, random_state=seed + 1000)
             holes = np.where(observed, truth, np.nan)
-            model = KFMC(R, kernel="rbf", bandwidth="path", mix=False, random_state=seed)
+            model = KFMC(R, random_state=seed)
             filled = model.fit_transform(holes[:TRAIN])
             own.append(missing_relative_error(filled, truth[:TRAIN], observed[:TRAIN]))
             new = holes[TRAIN:]

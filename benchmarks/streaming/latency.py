@@ -19,7 +19,7 @@ from pathlib import Path
 
 import numpy as np
 
-from hirank import OnlineKFMC
+from hirank import OnlineImputer
 from hirank.datasets import polynomial_stream, uniform_missing
 
 PROGRAM = [sys.executable, "-m", "hirank", "stream"]
@@ -72,7 +72,7 @@ def main(argv: list[str] | None = None) -> None:
     parser.add_argument("--rates", type=float, nargs="+", default=[10.0, 50.0])
     args = parser.parse_args(argv)
     X, text = lines(args.warm + args.rows, args.columns, seed=0)
-    model = OnlineKFMC(random_state=0).partial_fit(X[: args.warm])
+    model = OnlineImputer(random_state=0).partial_fit(X[: args.warm])
     model.feature_names_in_ = np.array([f"c{j}" for j in range(args.columns)], dtype=object)
     print(f"{args.columns} columns, {args.rows} rows after {args.warm}; milliseconds to the answer")
     print("| rows a second | | median | 90 % | 95 % | longest |\n|---|---|---|---|---|---|")

@@ -1,4 +1,4 @@
-"""Resident memory of OnlineKFMC on an endless stream: a million samples, half the entries missing.
+"""Resident memory of OnlineImputer on a stream of a million samples, half the entries missing.
 
 30 features on one curved surface, made on the fly in chunks of 1000, so that nothing but the model
 can grow. The model is small, so that a million samples take minutes. Writes OUT.csv and OUT.png.
@@ -26,7 +26,7 @@ def resident() -> float:
     return pages * os.sysconf("SC_PAGE_SIZE") / 1e6
 
 
-def walk(model: object, samples: int, seed: int = 0) -> Iterator[dict[str, float]]:
+def run(model: object, samples: int, seed: int = 0) -> Iterator[dict[str, float]]:
     rng = np.random.default_rng(seed)
     stream = polynomial_stream(FEATURES, random_state=rng)
     began = time.perf_counter()
@@ -70,9 +70,9 @@ def main(model: object | None = None) -> None:
     parser.add_argument("--batch", type=int, default=250)
     args = parser.parse_args()
     if model is None:
-        from hirank import OnlineKFMC
+        from hirank import OnlineImputer
 
-        model = OnlineKFMC(
+        model = OnlineImputer(
             args.components, window=args.window, batch_size=args.batch, random_state=0
         )
     rows = []
@@ -80,7 +80,7 @@ def main(model: object | None = None) -> None:
     with args.out.with_suffix(".csv").open("w", newline="") as file:
         writer = csv.DictWriter(file, ["samples_seen", "megabytes", "seconds"])
         writer.writeheader()
-        for row in walk(model, args.samples):
+        for row in run(model, args.samples):
             writer.writerow(row)
             file.flush()  # a long run can be watched
             rows.append(row)

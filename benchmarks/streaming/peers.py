@@ -19,7 +19,7 @@ from sklearn.impute import IterativeImputer, KNNImputer
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from hirank import OnlineKFMC
+from hirank import OnlineImputer, OnlineKFMC
 from hirank.baselines import GROUSE, OnlineLRF
 
 
@@ -95,7 +95,7 @@ class Windowed:
 class Copula:
     """gcimpute's online Gaussian copula (Zhao, Landgrebe, Shekhtman and Udell 2022).
 
-    Its `fit_transform` walks a whole stream; this makes the same public calls batch by batch.
+    Its `fit_transform` imputes a whole stream; this makes the same public calls batch by batch.
     One EM step from the identity is its own start; more of them on the first rows serve it better.
     `live` updates marginals after every sample, its default, in place of every batch.
     """
@@ -182,7 +182,7 @@ METHODS: dict[str, Settings] = {
         f"step 0.5, window {w}": lambda seed, w=w: Copula(0.5, w, seed, live=True)
         for w in (100, 500)
     },
-    "hirank": {"": lambda seed: Hirank(OnlineKFMC(random_state=seed))},
-    "hirank paper": {"": lambda seed: Hirank(OnlineKFMC(60, mode="paper", random_state=seed))},
+    "hirank": {"": lambda seed: Hirank(OnlineImputer(random_state=seed))},
+    "hirank paper": {"": lambda seed: Hirank(OnlineKFMC(60, random_state=seed))},
 }
 SLOW = ("iterative trees", "gcimpute live")  # minutes a stream: only when asked for

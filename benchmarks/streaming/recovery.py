@@ -1,7 +1,7 @@
 """Samples after an abrupt change until the on-arrival error is back within 1.5 times its level.
 
-A curved surface, and another one from sample 2000 of 4000 on; with reaction to the self-score and
-without. And a stream that does not change, where reaction must do no harm.
+A curved surface, and another one from sample 2000 of 4000 on; with refits on drift and
+without. And a stream that does not change, where refits must do no harm.
 """
 
 import sys
@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
+from on_arrival import complete_stream
 from streams import load
-from walks import on_arrival
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 from common import report
@@ -22,19 +22,21 @@ CHANGE, BLOCK = 2000, 100
 
 def rows() -> Iterator[dict]:
     for seed in range(3):
-        for name, scoring in (
-            ("abrupt change", "react"),
-            ("abrupt change", "watch"),
-            ("three surfaces", "react"),
-            ("three surfaces", "watch"),
+        for name, detection in (
+            ("abrupt change", "refit"),
+            ("abrupt change", "monitor"),
+            ("three surfaces", "refit"),
+            ("three surfaces", "monitor"),
         ):
             truth, observed = load(name, 0.5, seed)
-            filled, model = on_arrival(truth, observed, random_state=seed, self_score=scoring)
+            filled, _, n_refits = complete_stream(
+                truth, observed, random_state=seed, drift_detection=detection
+            )
 
             def error(low: int, high: int, t=truth, f=filled, o=observed) -> float:
                 return missing_relative_error(f[low:high], t[low:high], o[low:high])
 
-            row = {"case": name, "seed": seed, "self_score": scoring, "walks": model._stream.walks}
+            row = {"case": name, "seed": seed, "drift": detection, "refits": n_refits}
             if name != "abrupt change":
                 yield row | {"level": error(600, 1200), "samples to recover": "", "mean after": ""}
                 continue

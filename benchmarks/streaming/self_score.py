@@ -1,7 +1,8 @@
-"""Does the self-score track the true error? Both in standard deviations, stream by stream.
+"""Does the prequential error track the true error? Both in standard deviations, by stream.
 
 Stationary streams: root mean square over the second half, true error of missing entries and
-self-score of hidden ones. Changing streams: correlation of the logarithms over blocks of 200.
+prequential error of held-out ones. Changing streams: correlation of the logarithms over blocks of
+200 samples.
 """
 
 import sys
@@ -9,8 +10,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
+from on_arrival import complete_stream
 from streams import load
-from walks import on_arrival
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 from common import report
@@ -23,7 +24,7 @@ BLOCK = 200
 def blocks(
     truth: np.ndarray, observed: np.ndarray, filled: np.ndarray, history: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """True error and self-score of each block of samples after the first."""
+    """True and prequential error of each block of samples after the first."""
     squares = ((filled - truth) / truth.std(axis=0)) ** 2
     true, own = [], []
     for low in range(BLOCK, len(truth), BLOCK):
@@ -39,7 +40,7 @@ def rows() -> Iterator[dict]:
         found = []
         for seed in range(3 if name in CHANGING else 5):
             truth, observed = load(name, 0.5, seed)
-            filled, model = on_arrival(truth, observed, random_state=seed)
+            filled, model, _ = complete_stream(truth, observed, random_state=seed)
             true, own = blocks(truth, observed, filled, model.error_history_)
             half = slice(len(true) // 2, None)
             found.append(
@@ -53,7 +54,7 @@ def rows() -> Iterator[dict]:
         yield {
             "case": name,
             "true": float(true),
-            "self-score": float(own),
+            "prequential": float(own),
             "ratio": float(own / true),
             "correlation": float(correlation) if name in CHANGING else "",
         }
