@@ -27,7 +27,7 @@ from hirank.estimators.fitted import FittedImputer
 from hirank.estimators.saving import save
 from hirank.estimators.summary import MAX_SPARSE, Summary, summarize
 from hirank.estimators.validation import check_table, make_rng
-from hirank.exceptions import ParameterError
+from hirank.exceptions import ParameterError, StopReason
 from hirank.optim.path import SolverConfig, default_path
 from hirank.optim.trace import Monitor
 from hirank.selection.config import SearchConfig
@@ -359,11 +359,14 @@ class Imputer(BaseImputer[FittedImputer]):
             times=times,
         )
         result = selected.result.at_rows(np.flatnonzero(data.used))
+        run = monitor.finish_search(result.describe())
+        if not X.shape[1]:
+            run = monitor.finish(StopReason.NOTHING_TO_FIT)
         n_sparse = (data.observed[data.used].sum(axis=1) <= MAX_SPARSE).sum()
         fitted = FittedImputer(
             columns=columns,
             model=selected.stack,
-            run=monitor.finish_search(result.describe()),
+            run=run,
             mixture=selected.mixture,
             time=axis,
             smoother=selected.smoother,
