@@ -10,13 +10,12 @@ All fill the table that they learn from (``fit_transform``) and new rows (``tran
 from hirank.baselines.dlsr import DLSR
 from hirank.baselines.group_sparse import GroupSparse
 from hirank.baselines.grouse import GROUSE
+from hirank.baselines.kernel_imputers import NLMC, VMC
 from hirank.baselines.lrf import LRF
-from hirank.baselines.nlmc import NLMC
 from hirank.baselines.nnm import NNM
 from hirank.baselines.online_lrf import OnlineLRF
 from hirank.baselines.sfmc import SFMC
 from hirank.baselines.soft_impute import SoftImpute
-from hirank.baselines.vmc import VMC
 
 __all__ = [
     "DLSR",

@@ -157,9 +157,8 @@ def first_dictionary(
     if not X.any():
         return OnlineDictionary.start(D, l1 or LEAST_L1, unit)
     known, size = X / unit, float(np.sqrt(m))
-    path = FactorPath(start_atoms(known, observed, count, rng), START_STEPS, START_TOL)
-    given = None if l1 is None else l1 * size
-    end, solution = path.fit(known, observed, given, rng, Monitor())
+    path = FactorPath(START_STEPS, START_TOL, start_atoms(known, count, rng))
+    end, solution = path.fit(known, observed, "auto" if l1 is None else l1 * size, rng, Monitor())
     atoms = solution.state.D
     found = atoms / np.linalg.norm(atoms, axis=1, keepdims=True)
     D[: len(found)] = found

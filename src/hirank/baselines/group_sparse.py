@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 from typing import ClassVar
 
@@ -10,23 +10,21 @@ import numpy as np
 
 from hirank._checks import Rule, number, optional
 from hirank._typing import Array, BoolArray
+from hirank.baselines.penalty_path import PenaltyPath
 from hirank.baselines.sparse_codes import (
     SparseRows,
     VanishedCodesError,
     extrapolation_weights,
     measure_unit,
-    select_end,
     soft_threshold,
 )
 from hirank.baselines.table_imputer import TABLE_RULES, TableFit, TableImputer
 from hirank.core.init import soft_impute
 from hirank.estimators.validation import make_rng
 from hirank.exceptions import StopReason
-from hirank.optim.loop import Solution, has_stalled, minimize_each
-from hirank.optim.path import path_to
+from hirank.optim.loop import has_stalled
 from hirank.optim.trace import Monitor
 
-PATH = (0.12, 0.06, 0.03, 0.015, 0.007, 0.003, 0.0015)  # of l1, over the rms of the entries
 CODE_STEPS = 20  # accelerated steps for the codes between two steps for the missing entries
 WORKING_SET = 64  # samples that a sample may use in one step, unless it uses more already
 ENTRY_STEPS = 10  # iterations of conjugate gradients for the missing entries
@@ -104,7 +102,7 @@ class GroupSparse(TableImputer):
     _rules: ClassVar[dict[str, Rule]] = {"l1": optional(number(above=0), "auto"), **TABLE_RULES}
 
     def _max_steps(self) -> int:
-        return (1 + (self.l1 == "auto")) * (len(PATH) + 1) * self.max_iter
+        return (1 + (self.l1 == "auto")) * (len(ExpressionPath.penalties) + 1) * self.max_iter
 
     def _fit_table(self, X: Array, observed: BoolArray, monitor: Monitor) -> TableFit:
         if not X.shape[1]:
@@ -112,22 +110,8 @@ class GroupSparse(TableImputer):
             return TableFit(X, model, StopReason.NOTHING_TO_FIT, details)
         unit = measure_unit(X, observed)
         known = np.where(observed, X, 0) / unit
-
-        def follow(
-            X: Array, observed: BoolArray, path: Sequence[float]
-        ) -> Iterator[tuple[float, Solution[Expression]]]:
-            solvers = ((l1, SelfExpression(~observed, l1, self.tol)) for l1 in path)
-            start = Expression(_no_codes(X), soft_impute(X, observed))
-            return minimize_each(solvers, start, max_iter=self.max_iter, monitor=monitor)
-
-        def imputed(X: Array, observed: BoolArray) -> Iterator[Array]:
-            return (one.state.X for _, one in follow(X, observed, PATH))
-
-        if self.l1 == "auto":
-            end = select_end(PATH, imputed, known, observed, make_rng(self.random_state))
-        else:
-            end = float(self.l1)
-        *_, (l1, solution) = follow(known, observed, path_to(PATH, end))
+        path, rng = ExpressionPath(self.max_iter, self.tol), make_rng(self.random_state)
+        l1, solution = path.fit(known, observed, self.l1, rng, monitor)
         C = solution.state.C
         if len(X) > 1 and not C.any():
             raise VanishedCodesError(l1)
@@ -148,6 +132,22 @@ class Expression:
     C: Array  # n x n, zeros on the diagonal
     X: Array  # n x m, completed
     objective: float = np.inf
+
+
+@dataclass(frozen=True)
+class ExpressionPath(PenaltyPath[Expression]):
+    """Values of l1 in units of the root mean square of the entries."""
+
+    penalties: ClassVar[tuple[float, ...]] = (0.12, 0.06, 0.03, 0.015, 0.007, 0.003, 0.0015)
+
+    def begin(
+        self, X: Array, observed: BoolArray
+    ) -> tuple[Expression, Callable[[float], SelfExpression]]:
+        start = Expression(_no_codes(X), soft_impute(X, observed))
+        return start, lambda l1: SelfExpression(~observed, l1, self.tol)
+
+    def impute(self, state: Expression) -> Array:
+        return state.X
 
 
 @dataclass(frozen=True)

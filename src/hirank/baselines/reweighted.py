@@ -42,7 +42,7 @@ MAX_CURVATURE = 250_000_000  # entries of the n x m x m curvature, one gigabyte:
 
 
 @dataclass(frozen=True)
-class PenaltyPath:
+class KernelPath:
     """A kernel, its penalty, and the path along which the smoothing of the penalty falls."""
 
     kernel: Kernel
@@ -74,7 +74,7 @@ class IRLSFit(NamedTuple):
 
     X: Array  # n x m
     D: Array  # landmarks, r x m
-    path: PenaltyPath
+    path: KernelPath
     settings: tuple[Setting, ...]  # of the stages up to the last
     reason: StopReason  # why the last stage ended
 
@@ -82,7 +82,7 @@ class IRLSFit(NamedTuple):
 def fit_irls(
     X: Array,
     observed: BoolArray,
-    paths: Sequence[PenaltyPath],
+    paths: Sequence[KernelPath],
     rng: np.random.Generator,
     monitor: Monitor,
 ) -> IRLSFit:
@@ -113,12 +113,12 @@ def _select_path(
     X: Array,
     training: BoolArray,
     held_out: BoolArray,
-    paths: Sequence[PenaltyPath],
+    paths: Sequence[KernelPath],
     monitor: Monitor,
     workers: Workers,
-) -> tuple[PenaltyPath, BestStage]:
+) -> tuple[KernelPath, BestStage]:
     """Return the path that recovers held-out entries best, and its best stage."""
-    start, found = soft_impute(X, training), list[tuple[float, PenaltyPath, BestStage]]()
+    start, found = soft_impute(X, training), list[tuple[float, KernelPath, BestStage]]()
     for path in paths:
         best = BestStage(X, held_out)
         rough = path if len(paths) == 1 else replace(path, tol=max(SEARCH_TOL, path.tol))
@@ -134,7 +134,7 @@ def _select_path(
 class PathFitter:
     """Minimizes the penalty along a path, with some entries, n x m, held fixed."""
 
-    path: PenaltyPath
+    path: KernelPath
     fixed: BoolArray
     monitor: Monitor
     workers: Workers

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, dataclass
 from typing import ClassVar
 
@@ -11,22 +11,20 @@ from scipy.linalg import cho_factor, cho_solve
 
 from hirank._checks import Rule, count, number, optional
 from hirank._typing import Array, BoolArray
+from hirank.baselines.penalty_path import PenaltyPath
 from hirank.baselines.sparse_codes import (
     SparseRows,
     VanishedCodesError,
     count_atoms,
     improve_codes,
     measure_unit,
-    select_end,
 )
 from hirank.baselines.table_imputer import TABLE_RULES, TableFit, TableImputer
 from hirank.estimators.validation import make_rng
 from hirank.exceptions import StopReason
-from hirank.optim.loop import Solution, has_stalled, minimize_each
-from hirank.optim.path import path_to
+from hirank.optim.loop import has_stalled
 from hirank.optim.trace import Monitor
 
-PATH = (0.35, 0.18, 0.09, 0.045, 0.02, 0.01, 0.003, 0.001)  # of l1, over the rms of the entries
 ATOMS_PER_FEATURE = 3  # if n_components is "auto"; those that are not needed vanish on the way
 CODE_STEPS = 8  # accelerated steps for the codes between two steps for the dictionary
 ATOM_STEPS = 5  # iterations of conjugate gradients for the dictionary
@@ -104,19 +102,17 @@ class SFMC(TableImputer):
     }
 
     def _max_steps(self) -> int:
-        return (1 + (self.l1 == "auto")) * (len(PATH) + 1) * self.max_iter
+        return (1 + (self.l1 == "auto")) * (len(FactorPath.penalties) + 1) * self.max_iter
 
     def _fit_table(self, X: Array, observed: BoolArray, monitor: Monitor) -> TableFit:
         if not X.shape[1]:
             model = SparseRows(np.zeros((0, 0)), 1.0)
             return TableFit(X, model, StopReason.NOTHING_TO_FIT, {"n_components": 0, "l1": 0.0})
-        rng = make_rng(self.random_state)
+        rng, unit = make_rng(self.random_state), measure_unit(X, observed)
         n_atoms = count_atoms(self.n_components, X.shape, ATOMS_PER_FEATURE)
-        unit = measure_unit(X, observed)
         known = np.where(observed, X, 0) / unit
-        path = FactorPath(start_atoms(known, observed, n_atoms, rng), self.max_iter, self.tol)
-        l1 = None if self.l1 == "auto" else float(self.l1)
-        l1, solution = path.fit(known, observed, l1, rng, monitor)
+        path = FactorPath(self.max_iter, self.tol, start_atoms(known, n_atoms, rng))
+        l1, solution = path.fit(known, observed, self.l1, rng, monitor)
         factors = solution.state
         if not len(factors.D):
             raise VanishedCodesError(l1)
@@ -171,41 +167,20 @@ class Factorization:
 
 
 @dataclass(frozen=True)
-class FactorPath:
-    """Factorizations along a path of falling l1, from given atoms, r x m."""
+class FactorPath(PenaltyPath[Factors]):
+    """Values of l1 in units of the root mean square of the entries."""
 
-    atoms: Array
-    max_iter: int
-    tol: float
+    atoms: Array  # r x m, to start from
+    penalties: ClassVar[tuple[float, ...]] = (0.35, 0.18, 0.09, 0.045, 0.02, 0.01, 0.003, 0.001)
 
-    def fit(
-        self,
-        X: Array,
-        observed: BoolArray,
-        l1: float | None,
-        rng: np.random.Generator,
-        monitor: Monitor,
-    ) -> tuple[float, Solution[Factors]]:
-        """Follow the path to an l1, or to the one that recovers held-out entries best if None.
+    def begin(
+        self, X: Array, observed: BoolArray
+    ) -> tuple[Factors, Callable[[float], Factorization]]:
+        start = Factors(np.zeros((len(X), 0)), self.atoms[:0])
+        return start, lambda l1: Factorization(X, observed, self.atoms, l1, self.tol)
 
-        X, n x m, must be 0 where not observed. Returns the l1 that was reached and the factors.
-        """
-
-        def follow(
-            X: Array, observed: BoolArray, path: Sequence[float]
-        ) -> Iterator[tuple[float, Solution[Factors]]]:
-            solvers = ((p, Factorization(X, observed, self.atoms, p, self.tol)) for p in path)
-            start = Factors(np.zeros((len(X), 0)), self.atoms[:0])
-            return minimize_each(solvers, start, max_iter=self.max_iter, monitor=monitor)
-
-        if l1 is None:
-
-            def imputed(X: Array, observed: BoolArray) -> Iterator[Array]:
-                return (one.state.Z @ one.state.D for _, one in follow(X, observed, PATH))
-
-            l1 = select_end(PATH, imputed, X, observed, rng)
-        *_, last = follow(X, observed, path_to(PATH, l1))
-        return last
+    def impute(self, state: Factors) -> Array:
+        return state.Z @ state.D
 
 
 def penalized_error(X: Array, observed: BoolArray, Z: Array, D: Array, l1: float) -> float:
@@ -214,7 +189,7 @@ def penalized_error(X: Array, observed: BoolArray, Z: Array, D: Array, l1: float
     return float(np.sum(residual**2) / 2 + l1 * np.abs(Z).sum() + l1 * np.sum(D**2) / 2)
 
 
-def start_atoms(X: Array, observed: BoolArray, count: int, rng: np.random.Generator) -> Array:
+def start_atoms(X: Array, count: int, rng: np.random.Generator) -> Array:
     """Return rows of X as atoms, count x m, of a size that the penalties do not change much.
 
     Missing entries start near 0; the noise keeps rows that are alike apart.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 from typing import ClassVar
 
@@ -10,19 +10,13 @@ import numpy as np
 
 from hirank._checks import Rule, number, optional
 from hirank._typing import Array, BoolArray
+from hirank.baselines.penalty_path import PenaltyPath
 from hirank.baselines.table_imputer import NO_SUBSPACE, TABLE_RULES, LinearImputer, TableFit
-from hirank.core.masking import mask_entries
 from hirank.core.svt import shrink, spectral_norm
 from hirank.estimators.validation import make_rng
 from hirank.exceptions import StopReason
 from hirank.models.low_rank import Subspace, make_basis
-from hirank.optim.loop import Solution, minimize_each
-from hirank.optim.path import path_to
 from hirank.optim.trace import Monitor
-
-PATH = tuple(np.geomspace(0.5, 1e-4, 20).tolist())  # thresholds over the largest singular value
-PATIENCE = 3  # thresholds in a row with a larger error that end the search
-DEFAULT_THRESHOLD = 1e-2  # for tables with too few entries to hold any out
 
 
 @dataclass(eq=False, repr=False)
@@ -91,49 +85,37 @@ class SoftImpute(LinearImputer):
     _quantity: ClassVar[str] = "the imputed values"
 
     def _max_steps(self) -> int:
-        return 2 * len(PATH) * self.max_iter
+        return 2 * len(ThresholdPath.penalties) * self.max_iter
 
     def _fit_table(self, X: Array, observed: BoolArray, monitor: Monitor) -> TableFit:
         if not X.shape[1]:
             nothing = {"threshold": 0.0, "rank": 0}
             return TableFit(X, NO_SUBSPACE, StopReason.NOTHING_TO_FIT, nothing)
-        known = np.where(observed, X, 0)
-        if self.threshold == "auto":
-            threshold, solution = self._select_threshold(known, observed, monitor)
-        else:
-            threshold = float(self.threshold)
-        if not monitor.stopped:
-            path = path_to(PATH, threshold)
-            *_, (threshold, solution) = self._follow(known, observed, path, monitor)
+        known, rng = np.where(observed, X, 0), make_rng(self.random_state)
+        path = ThresholdPath(self.max_iter, self.tol)
+        threshold, solution = path.fit(known, observed, self.threshold, rng, monitor)
         A = solution.state.A
         basis = make_basis(A)
         model = Subspace(basis, threshold * spectral_norm(known))
         return TableFit(A, model, solution.reason, {"threshold": threshold, "rank": len(basis)})
 
-    def _follow(
-        self, X: Array, observed: BoolArray, thresholds: Sequence[float], monitor: Monitor
-    ) -> Iterator[tuple[float, Solution[Shrunk]]]:
-        """Yield the low-rank table for each threshold in turn; X must be 0 where not observed."""
-        unit = spectral_norm(X)
-        solvers = ((t, SoftThresholding(observed, t * unit, self.tol)) for t in thresholds)
-        return minimize_each(solvers, Shrunk(X, X), max_iter=self.max_iter, monitor=monitor)
 
-    def _select_threshold(
-        self, X: Array, observed: BoolArray, monitor: Monitor
-    ) -> tuple[float, Solution[Shrunk]]:
-        """Return the threshold that recovers held-out entries of X, n x m, best."""
-        held_out = mask_entries(observed, make_rng(self.random_state), selecting=True)
-        if not held_out.any():
-            *_, last = self._follow(X, observed, path_to(PATH, DEFAULT_THRESHOLD), monitor)
-            return last
-        training, lowest, poor = observed & ~held_out, np.inf, 0
-        for found in self._follow(np.where(held_out, 0, X), training, PATH, monitor):
-            error = float(np.mean(np.abs((found[1].state.A - X)[held_out])))
-            if error < lowest:
-                best, lowest, poor = found, error, 0
-            elif (poor := poor + 1) >= PATIENCE:
-                break
-        return best
+@dataclass(frozen=True)
+class ThresholdPath(PenaltyPath["Shrunk"]):
+    """Thresholds in units of the largest singular value."""
+
+    penalties: ClassVar[tuple[float, ...]] = tuple(np.geomspace(0.5, 1e-4, 20).tolist())
+    as_good: ClassVar[float] = 1.0
+    patience: ClassVar[int] = 3
+
+    def begin(
+        self, X: Array, observed: BoolArray
+    ) -> tuple[Shrunk, Callable[[float], SoftThresholding]]:
+        unit = spectral_norm(X)
+        return Shrunk(X, X), lambda t: SoftThresholding(observed, t * unit, self.tol)
+
+    def impute(self, state: Shrunk) -> Array:
+        return state.A
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,11 +10,8 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import lars_path
 
 from hirank._typing import Array, BoolArray
-from hirank.core.masking import mask_entries
 from hirank.exceptions import InputError, ParameterError
 
-AS_GOOD = 1.01  # times the lowest error on held-out entries: as good
-DEFAULT_L1 = 0.01  # for tables with too few entries to hold any out
 ROUNDING = 1e-10  # part of the largest code below which a code is 0
 
 
@@ -125,28 +121,6 @@ def improve_codes(
 def _row_objectives(X: Array, observed: BoolArray, D: Array, Z: Array, l1: float) -> Array:
     residual = observed * (Z @ D) - X
     return np.sum(residual**2, axis=1) / 2 + l1 * np.abs(Z).sum(axis=1)
-
-
-def select_end(
-    path: Sequence[float],
-    impute: Callable[[Array, BoolArray], Iterable[Array]],
-    X: Array,
-    observed: BoolArray,
-    rng: np.random.Generator,
-) -> float:
-    """Select the l1 on a path that recovers held-out entries of X, n x m, best.
-
-    Of those that are as good, the last is taken. `impute` yields the imputed table, n x m, for each
-    l1 on the path, from a table with 0 where missing and what is observed of it.
-    """
-    held_out = mask_entries(observed, rng, selecting=True)
-    if not held_out.any():
-        return DEFAULT_L1
-    training = observed & ~held_out
-    tables = impute(np.where(training, X, 0), training)
-    errors = [float(np.mean(np.abs((table - X)[held_out]))) for table in tables]
-    good = np.flatnonzero(np.array(errors) <= AS_GOOD * min(errors))
-    return path[int(good[-1])]
 
 
 def measure_unit(X: Array, observed: BoolArray) -> float:
