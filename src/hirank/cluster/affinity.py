@@ -1,4 +1,4 @@
-"""From codes to clusters: which samples use each other, and how that graph falls apart."""
+"""From codes to clusters: a graph of samples that use each other, and its spectral clustering."""
 
 from __future__ import annotations
 
@@ -8,14 +8,12 @@ from sklearn.cluster import spectral_clustering
 
 from hirank._typing import Array, IntArray
 
-RESTARTS = 20
-"""Starts of k-means, as in the authors' code."""
-TIES = 1e-3
-"""Weight of the ties between samples that no code connects, as a share of all weight."""
+N_INIT = 20  # starts of k-means, as in the authors' code
+TIES = 1e-3  # weight of the ties between samples that no code connects, as a share of all weight
 
 
 def affinity_matrix(coefficients: Array, keep: float = 0.7) -> Array:
-    """How strongly samples use each other: |C| + |C|', each row of C scaled to a maximum of 1.
+    """Return how strongly samples use each other: |C| + |C|', rows of C scaled to a maximum of 1.
 
     Parameters
     ----------
@@ -55,7 +53,7 @@ def affinity_matrix(coefficients: Array, keep: float = 0.7) -> Array:
 def cut(
     affinity: Array, points: Array, n_clusters: int, random_state: np.random.RandomState
 ) -> IntArray:
-    """Labels of n samples by normalized spectral clustering.
+    """Return labels of n samples by normalized spectral clustering.
 
     A graph in several pieces has no unique embedding if there are more pieces than clusters.
     Weak ties by the angle between `points`, n x D, decide then which pieces belong together.
@@ -70,14 +68,14 @@ def cut(
     return spectral_clustering(
         affinity,
         n_clusters=n_clusters,
-        n_init=RESTARTS,
+        n_init=N_INIT,
         random_state=random_state,
         assign_labels="kmeans",
     ).astype(np.intp)
 
 
 def _ties(points: Array) -> Array:
-    """|cos| of the angles between samples, with a mean of 1; a zero sample is tied to all."""
+    """Return |cos| of the angles between samples, with a mean of 1; zeros are tied to all."""
     norms = np.linalg.norm(points, axis=1, keepdims=True)
     directions = points / np.where(norms > 0, norms, 1)
     ties = np.abs(directions @ directions.T) + 0.01

@@ -7,28 +7,29 @@ For sample x (a row, d numbers) and the others as atoms, rows of B, the code c m
 The dual has d + 1 unknowns however many samples there are: y (and t for the sum) with
 |B y + t| <= 1. Proximal steps c <- soft(c + s (B y + t), s) with growing s lead to the solution;
 (y, t) of each is the minimum of a convex, piecewise quadratic function, found by Newton steps
-on the atoms in use (Li, Sun and Toh, SIAM J. Optim. 2018). docs/notes/clustering.md says why
-this and not ADMM. Starting from c = 0, it tends to the most even of all solutions where there
+on the atoms in use (Li, Sun and Toh, SIAM J. Optim. 2018). docs/notes/clustering.md compares
+this with ADMM. Starting from c = 0, it tends to the most even of all solutions where there
 are several, and does not depend on the order of the samples.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
 from hirank._typing import Array, IntArray
+from hirank.optim.loop import minimize
+from hirank.optim.trace import Monitor
 
-BLOCK = 128
-"""Samples solved together: enough for efficient products, few enough for the cache."""
+# Lengths of the proximal steps. Shorter ones take more steps and give less sparse codes; rounding
+# errors grow with the length (docs/notes/clustering.md).
 FIRST_STEP, GROWTH, LAST_STEP = 100.0, 4.0, 1e5
-"""Lengths of the proximal steps. Shorter ones take more steps and give less sparse codes; rounding
-errors grow with the length."""
-PROXIMAL_STEPS = 30
-BACKTRACKS = 40
-SUFFICIENT = 1e-4
+PROXIMAL_STEPS = 30  # at most
+BACKTRACKS = 40  # of a Newton step, at most
+SUFFICIENT = 1e-4  # part of the expected decrease that a Newton step must bring
 
 
 @dataclass(frozen=True)
@@ -50,10 +51,10 @@ class _Atoms:
 
 
 def penalty_scale(X: Array) -> float:
-    """The smallest over samples of the largest |x_i . x_j| with another sample.
+    """Return the smallest over samples of the largest |x_i . x_j| with another sample.
 
     With ``fit = alpha / penalty_scale(X)`` and alpha > 1 no sample has a zero code. Samples that
-    are orthogonal to all others (a zero row is) can't be expressed at all and don't count.
+    are orthogonal to all others (a zero row is) cannot be expressed at all and do not count.
 
     Parameters
     ----------
@@ -87,6 +88,7 @@ def sparse_self_expression(
     tol: float = 1e-3,
     max_iter: int = 200,
     report: Callable[[int], None] | None = None,
+    block_size: int = 128,
 ) -> Codes:
     """Code each sample by the others, sparsely.
 
@@ -106,6 +108,8 @@ def sparse_self_expression(
     max_iter : int, default=200
         Most Newton steps for a sample.
     report : function of the number of samples done so far, optional
+    block_size : int, default=128
+        Samples solved together: enough for efficient products, few enough for the cache.
 
     Returns
     -------
@@ -133,36 +137,67 @@ def sparse_self_expression(
         ridge = np.append(ridge, 0.0)
     atoms = _Atoms(np.ascontiguousarray(B, dtype=np.float64), ridge)
     found, n_iter, violation = np.empty((n, len(B))), np.zeros(n, np.intp), np.empty(n)
-    for start in range(0, n, BLOCK):
-        rows = np.arange(start, min(start + BLOCK, n))
-        found[rows], n_iter[rows], violation[rows] = _solve(atoms, rows, affine, tol, max_iter)
+    for start in range(0, n, block_size):
+        rows = np.arange(start, min(start + block_size, n))
+        solver = _ProximalPoint(atoms, rows, affine, tol, max_iter)
+        state = minimize(solver, None, max_iter=PROXIMAL_STEPS, monitor=Monitor()).state
+        found[rows], n_iter[rows], violation[rows] = state.codes, state.n_iter, state.violation
         if report is not None:
             report(int(rows[-1]) + 1)
     wrong = found[:, n:] / outlier_cost if outlier_cost is not None else np.zeros((n, d))
     return Codes(found[:, :n], wrong, n_iter, violation)
 
 
-def _solve(
-    atoms: _Atoms, rows: IntArray, affine: bool, tol: float, max_iter: int
-) -> tuple[Array, IntArray, Array]:
-    """Codes of some samples, b x N, their Newton steps and violations."""
-    found = np.zeros((len(rows), len(atoms.B)))
-    n_iter, violation = np.zeros(len(rows), np.intp), np.full(len(rows), np.inf)
-    dual = np.zeros((len(rows), atoms.B.shape[1]))
-    length = FIRST_STEP
-    if affine:  # all samples with equal weight
-        dual[:, -1] = 1 + 1 / (length * len(atoms.B))
-    left = np.arange(len(rows))
-    for _ in range(PROXIMAL_STEPS):
-        step = _ProximalStep(atoms, rows[left], found[left], dual[left], length)
-        n_iter[left] += step.minimize(0.1 * tol, max_iter - n_iter[left])
-        found[left], dual[left] = step.codes, step.dual
-        violation[left] = _violation(atoms, rows[left], found[left], dual[left], affine)
-        left = left[(violation[left] > tol) & (n_iter[left] < max_iter)]
-        if not len(left):
-            break
-        length = min(GROWTH * length, LAST_STEP)
-    return found, n_iter, violation
+@dataclass(frozen=True)
+class _State:
+    """Codes of b samples; those that are not optimal yet are listed in `left`."""
+
+    codes: Array  # b x N
+    dual: Array  # b x D
+    n_iter: IntArray  # b, Newton steps
+    violation: Array  # b
+    left: IntArray
+    length: float  # of the next proximal step
+
+    @property
+    def objective(self) -> float:
+        return float(self.violation.max())
+
+
+@dataclass(frozen=True)
+class _ProximalPoint:
+    """Proximal steps of growing length for some samples at once."""
+
+    atoms: _Atoms
+    rows: IntArray  # b; the atoms that the samples are
+    affine: bool
+    tol: float
+    max_iter: int  # Newton steps for a sample
+    monotone: ClassVar[bool] = False
+
+    def init(self, start: None) -> _State:
+        b, (n_atoms, width) = len(self.rows), self.atoms.B.shape
+        dual = np.zeros((b, width))
+        if self.affine:  # all samples with equal weight
+            dual[:, -1] = 1 + 1 / (FIRST_STEP * n_atoms)
+        violation, left = np.full(b, np.inf), np.arange(b)
+        steps = np.zeros(b, np.intp)
+        return _State(np.zeros((b, n_atoms)), dual, steps, violation, left, FIRST_STEP)
+
+    def step(self, state: _State) -> _State:
+        left, length = state.left, state.length
+        arrays = (state.codes, state.dual, state.n_iter, state.violation)
+        codes, dual, n_iter, violation = (array.copy() for array in arrays)
+        rows = self.rows[left]
+        step = _ProximalStep(self.atoms, rows, codes[left], dual[left], length)
+        n_iter[left] += step.minimize(0.1 * self.tol, self.max_iter - n_iter[left])
+        codes[left], dual[left] = step.codes, step.dual
+        violation[left] = _violation(self.atoms, rows, codes[left], dual[left], self.affine)
+        left = left[(violation[left] > self.tol) & (n_iter[left] < self.max_iter)]
+        return _State(codes, dual, n_iter, violation, left, min(GROWTH * length, LAST_STEP))
+
+    def terminate(self, state: _State, objectives: Sequence[float]) -> bool:
+        return not len(state.left)
 
 
 class _ProximalStep:
@@ -182,7 +217,7 @@ class _ProximalStep:
         self.values, self.codes, self.gradients = start
 
     def minimize(self, tol: float, most: IntArray) -> IntArray:
-        """Newton steps until gradients are small, `most` for each sample; returns how many."""
+        """Take Newton steps until gradients are small, `most` for each sample; return how many."""
         taken = np.zeros(len(self.rows), np.intp)
         left = np.arange(len(self.rows))
         # What an error changes in the slopes that must stay below 1; a wrong sum counts as it is.
@@ -198,13 +233,13 @@ class _ProximalStep:
             left = self._search(left, self._directions(left))
 
     def _evaluate(self, which: IntArray, dual: Array) -> tuple[Array, Array, Array]:
-        """Objective, b, codes, b x N, and gradient, b x D."""
+        """Return objective, b, codes, b x N, and gradient, b x D."""
         targets = self.targets[which]
         codes = dual @ self.atoms.B.T
         codes *= self.length
         codes += self.before[which]
         codes -= np.clip(codes, -self.length, self.length)
-        codes[np.arange(len(which)), self.rows[which]] = 0  # nothing explains itself
+        codes[np.arange(len(which)), self.rows[which]] = 0  # no sample is coded by itself
         values = 0.5 * dual**2 @ self.atoms.ridge - np.sum(targets * dual, axis=1)
         values += np.einsum("bn,bn->b", codes, codes) / (2 * self.length)
         return values, codes, dual * self.atoms.ridge - targets + codes @ self.atoms.B
@@ -221,9 +256,9 @@ class _ProximalStep:
         return -np.linalg.solve(hessians, self.gradients[which, :, None])[:, :, 0]
 
     def _search(self, which: IntArray, p: Array) -> IntArray:
-        """Halve steps until the objective falls enough; returns those for which it did.
+        """Halve steps until the objective falls enough; return those for which it did.
 
-        Where it is flat up to rounding, its slope tells instead (Hager and Zhang 2005).
+        Where it is flat up to rounding, its slope decides (Hager and Zhang 2005).
         """
         slope, share = np.einsum("bd,bd->b", p, self.gradients[which]), 1.0
         todo = np.arange(len(which))
@@ -245,7 +280,7 @@ class _ProximalStep:
 
 
 def _violation(atoms: _Atoms, rows: IntArray, codes: Array, dual: Array, affine: bool) -> Array:
-    """Distance of b codes from optimal, in units of the penalty; and of their sums from 1."""
+    """Return the distance of b codes from optimal, in units of the penalty."""
     errors = atoms.B[rows] - codes @ atoms.B
     fitted = errors / np.where(atoms.ridge > 0, atoms.ridge, 1)
     if affine:
