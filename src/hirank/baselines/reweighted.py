@@ -123,7 +123,7 @@ def _select_path(
         best = BestStage(X, held_out)
         rough = path if len(paths) == 1 else replace(path, tol=max(SEARCH_TOL, path.tol))
         PathFitter(rough, training, monitor, workers).fit(start, best=best)
-        found.append((best.lowest, path, best))
+        found.append((min(best.errors), path, best))
         if monitor.stopped:
             break
     _, path, best = min(found, key=lambda one: one[0])

@@ -18,8 +18,8 @@ from hirank._typing import Array, BoolArray, IntArray
 from hirank.core.bounds import Bounds, Box, make_box
 from hirank.core.objective import Basis, codes, sample_gradient
 from hirank.core.threads import Workers
-from hirank.optim import quasi_newton as qn
 from hirank.optim.path import Setting
+from hirank.optim.quasi_newton import minimize_rows
 
 # Not 16, 32 or 64: there OpenBLAS's dtrmm for AVX-512 rounds a row differently by its position in
 # the block, and a permuted batch differed by up to 1e-2. With 24 none of the eight kernel sets that
@@ -119,11 +119,7 @@ def _descend(x: Array, observed: BoolArray, basis: Basis, rounds: int, box: Box 
         value, gradient = sample_gradient(_stack(x), basis)
         return value.ravel().astype(np.float64), np.where(observed, 0, gradient.reshape(x.shape))
 
-    rows = qn.begin(x, *evaluate(x), MEMORY, box=box)
-    for _ in range(rounds):
-        point = qn.trial(rows)
-        rows = qn.update(rows, point, *evaluate(point))
-    return rows.x
+    return minimize_rows(evaluate, x, rounds=rounds, memory=MEMORY, box=box).x
 
 
 def _stack(x: Array) -> Array:

@@ -1,1 +1,1 @@
-"""Solvers: one algorithm a file, under one loop."""
+"""Optimization: one algorithm per file, all under the loop of `hirank.optim.loop`."""

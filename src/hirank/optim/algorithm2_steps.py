@@ -21,15 +21,13 @@ from hirank.optim.compiled import compiled
 
 NORM_TOL = 1e-6
 NORM_ITERATIONS = 100
-SMALLEST_RIDGE = 1e-10
-"""In units of the largest k(d, d): with 1e-12 rounding in the inverse made codes run away."""
-LARGEST_KERNEL = 1e100
-"""Products of larger values overflow."""
+MIN_RIDGE = 1e-10  # over the largest k(d, d): with 1e-12, rounding made codes diverge
+MAX_KERNEL = 1e100  # products of larger values overflow
 
 
 @compiled
 def times(A: Any, B: Any, out: Any) -> None:
-    """A B; BLAS has a faster product for a single row."""
+    """Compute A B; BLAS has a faster product for a single row."""
     if A.shape[0] == 1:
         np.dot(A[0], B, out[0])
     else:
@@ -38,7 +36,7 @@ def times(A: Any, B: Any, out: Any) -> None:
 
 @compiled
 def kernel_rows(x: Any, E: Any, degree: int, constant: float, K: Any, S: Any) -> None:
-    """The kernel K of x and D, and its slope S, both B x r; for RBF, K and S must be one array."""
+    """Compute the kernel K of x and D and its slope S, B x r; for RBF, they must be one array."""
     times(x, E.T, K)
     if degree == 0:
         for b in range(x.shape[0]):
@@ -56,7 +54,7 @@ def kernel_rows(x: Any, E: Any, degree: int, constant: float, K: Any, S: Any) ->
 
 @compiled
 def moves(change: Any, tol: float) -> bool:
-    """Whether an entry of a vector is at least `tol` in size; as a rule one of the first is."""
+    """Return whether an entry of a vector is at least `tol` in size; often one of the first is."""
     for value in change:  # noqa: SIM110
         if abs(value) >= tol:
             return True
@@ -65,7 +63,7 @@ def moves(change: Any, tol: float) -> bool:
 
 @compiled
 def spectral_norm(H: Any) -> float:
-    """The largest singular value of a symmetric H, r x r, by the power method.
+    """Return the largest singular value of a symmetric H, r x r, by the power method.
 
     As MATLAB's normest does it, tolerance included: the paper's steps were computed with it.
     """
@@ -91,13 +89,13 @@ def spectral_norm(H: Any) -> float:
 
 @compiled
 def inverse(G: Any, beta: float) -> Any:
-    """C, or an array of NaN where the numbers in G are too large or not finite."""
+    """Return C, or an array of NaN where the numbers in G are too large or not finite."""
     r = G.shape[0]
     C = G.copy()
     diagonal = C.reshape(-1)[:: r + 1]
     largest = np.max(diagonal)
-    ridge = max(beta, SMALLEST_RIDGE * largest)
-    if not (np.isfinite(np.sum(G)) and ridge > 0 and max(ridge, largest) < LARGEST_KERNEL):
+    ridge = max(beta, MIN_RIDGE * largest)
+    if not (np.isfinite(np.sum(G)) and ridge > 0 and max(ridge, largest) < MAX_KERNEL):
         C *= np.nan
         return C
     diagonal += ridge
@@ -121,7 +119,9 @@ def complete_batch(
     momentum: float,
     relaxation: float,
 ) -> Any:
-    """Codes and missing entries in turn, until neither changes: x in place, and the codes, B x r.
+    """Update codes and missing entries in turn until neither changes.
+
+    x is updated in place; the codes, B x r, are returned.
 
     `missing` is B x w: 1.0 where x may move, else 0.0.
     """
@@ -175,7 +175,7 @@ def dictionary_step(
     alpha: float,
     relaxation: float,
 ) -> Any:
-    """The step of F before momentum, r x w: its gradient over the norm of its curvature.
+    """Return the step of F before momentum, r x w: its gradient over the norm of its curvature.
 
     G holds the slope of k(D, D). sigma^2 is left out of the gradient and the curvature.
     """
@@ -204,7 +204,7 @@ def dictionary_step(
 
 @compiled
 def with_ones(A: Any, center: Any, width: int) -> Any:
-    """[1, A - center, 0], for A of m columns and `width` in all."""
+    """Return [1, A - center, 0], for A of m columns and `width` in all."""
     wide = np.zeros((A.shape[0], width))
     column = wide[:, 0]
     column += 1
@@ -229,7 +229,9 @@ def sweep(
     momentum: float,
     relaxation: float,
 ) -> int:
-    """One pass over the rows of X, in place in X, Z, D and its buffer; how many were rejected.
+    """Pass over the rows of X once, and return how many were rejected.
+
+    X, Z, D and its buffer are updated in place.
 
     `missing` is n x w, for the other columns as well. Known entries of X may come back with
     another rounding: they are for the caller to restore.

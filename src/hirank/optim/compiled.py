@@ -30,12 +30,12 @@ class Compiled:
 
     @cached_property
     def plain(self) -> Callable[..., Any]:
-        """The Python function, which calls the plain form of others."""
+        """Return the Python function, which calls the plain form of others."""
         return self._with_callees("plain")
 
     @cached_property
     def fastest(self) -> Callable[..., Any]:
-        """The compiled function, which calls the compiled form of others; plain without Numba."""
+        """Return the compiled function, which calls compiled ones; the plain one without Numba."""
         numba = _numba()
         if numba is None:
             return self.plain
@@ -43,17 +43,17 @@ class Compiled:
         options = {"nogil": True, "error_model": "numpy"}
         try:
             return numba.njit(function, cache=True, **options)
-        except RuntimeError:  # there is no directory that it may keep the machine code in
+        except RuntimeError:  # no directory is writable for the machine code
             return numba.njit(function, **options)
 
     def _with_callees(self, form: str) -> FunctionType:
-        """The function, with one form of the compiled functions that it names."""
+        """Return the function with one form of the compiled functions that it names."""
         own = self._function
         namespace = dict(own.__globals__)
         for name in own.__code__.co_names:
             if isinstance(namespace.get(name), Compiled):
                 namespace[name] = getattr(namespace[name], form)
-        # The same code object: Numba's store knows a function by its file, name and first line.
+        # The same code object: Numba's cache knows a function by its file, name and first line.
         return FunctionType(own.__code__, namespace, own.__name__, own.__defaults__)
 
 
@@ -78,6 +78,6 @@ def compiled(function: Callable[..., Any]) -> Compiled:
 def _numba() -> ModuleType | None:
     try:
         import numba
-    except Exception:  # not installed, or it does not know the installed NumPy or Python
+    except Exception:  # not installed, or it does not support the installed NumPy or Python
         return None
     return numba

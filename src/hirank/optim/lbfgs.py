@@ -16,10 +16,8 @@ from hirank.core.threads import Workers, row_blocks
 from hirank.optim import quasi_newton as qn
 from hirank.optim.path import PathPoint, Setting, has_converged
 
-LARGEST_CURVATURE = 250_000_000
-"""Entries of the n x m x m curvature beyond which the samples do without: one gigabyte."""
-LEAST_USE = 1e-3
-"""Least use of a point that counts, in units of the mean."""
+MAX_CURVATURE = 250_000_000  # entries of the n x m x m curvature, one gigabyte: beyond, do without
+MIN_USE = 1e-3  # of a point, in units of the mean, so that unused points do not jump
 
 
 @dataclass(frozen=True)
@@ -46,7 +44,7 @@ class _Joint:
         return vector[len(self.missing) :].reshape(self.shape)
 
     def box(self) -> Box | None:
-        """The limits of the vector, 1 x N."""
+        """Return the limits of the vector, 1 x N."""
         if self.bounds is None or not self.bounds.bounded:
             return None
         feature, size = self.missing % self.template.shape[1], self.shape[0] * self.shape[1]
@@ -58,15 +56,15 @@ class _Joint:
         return Box(lower, upper)
 
     def precondition(self, X: Array, D: Array, workers: Workers) -> qn.Precondition:
-        """Inverse curvature of each sample and each point, as it is at X and D."""
+        """Return the inverse curvature of each sample and each point at X and D."""
         basis = self.setting.basis(D)
         k = len(self.missing)
         use = np.square(codes(X, basis)).sum(axis=0)  # diagonal of Z'Z
-        use = np.maximum(use, LEAST_USE * use.mean()) + np.finfo(use.dtype).tiny
+        use = np.maximum(use, MIN_USE * use.mean()) + np.finfo(use.dtype).tiny
         of_points, point_unit = inverse_curvature(D, basis, workers)
         of_points /= use[:, None, None].astype(np.float32)
         of_samples = None
-        if k and X.size * X.shape[1] <= LARGEST_CURVATURE:
+        if k and X.size * X.shape[1] <= MAX_CURVATURE:
             free = np.zeros(X.shape, bool)
             free.ravel()[self.missing] = True
             of_samples, unit = inverse_curvature(X, basis, workers, free)
@@ -88,7 +86,7 @@ class _Joint:
         return apply
 
     def evaluate(self, vector: Array, workers: Workers) -> tuple[float, Array]:
-        """F and its gradient; an infinite F where the dictionary has collapsed."""
+        """Return F and its gradient; F is infinite where the dictionary has collapsed."""
         basis = self.setting.basis(self.D(vector))
         try:
             value, X, D = reduced_gradient(
@@ -130,7 +128,7 @@ class LBFGS:
     Parameters
     ----------
     observed : bool array, n x m
-        True = known: these entries never change.
+        Observed entries never change.
     workers : Workers
     memory : int
         Steps that shape the curvature.
@@ -176,7 +174,7 @@ class LBFGS:
 
 
 def _row_products(matrices: Array, rows: Array, workers: Workers) -> Array:
-    """Each matrix times its row, b x m x m and b x m -> b x m, in single precision inside."""
+    """Return each matrix times its row, b x m x m and b x m -> b x m, by single precision."""
     size = np.abs(rows).max(initial=0) or 1.0
     rows = (rows / size).astype(np.float32)
     out = np.empty_like(rows)

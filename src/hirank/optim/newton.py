@@ -40,13 +40,13 @@ class Newton:
     Parameters
     ----------
     observed : bool array, n x m
-        True = known: these entries never change.
+        Observed entries never change.
     momentum : float
         eta of the paper: the part of the last step that is added to the next.
     relaxation : float
         tau of the paper, above 1: how much the curvature is overstated.
     bounds : Bounds, optional
-        Limits of the entries that are not observed: each step ends at the nearest place within.
+        Limits of the entries that are not observed: each step is projected onto them.
     tol : float
         A stage ends when the objective fell by less than this part of itself over ten steps.
     """
@@ -63,11 +63,11 @@ class Newton:
         return _state(setting, X, D, np.zeros_like(X), np.zeros_like(D))
 
     def step(self, state: NewtonState) -> NewtonState:
-        with np.errstate(all="ignore"):  # the loop looks for what is not finite
+        with np.errstate(all="ignore"):  # the loop ends at numbers that are not finite
             try:
                 return self._step(state)
             except np.linalg.LinAlgError:
-                return _lost(state)
+                return _without_step(state)
 
     def terminate(self, state: NewtonState, objectives: Sequence[float]) -> bool:
         return has_converged(objectives, self.tol)
@@ -106,8 +106,8 @@ def _state(setting: Setting, X: Array, D: Array, last_X: Array, last_D: Array) -
     return NewtonState(setting, X, basis, Z, objective(X, Z, basis), last_X, last_D)
 
 
-def _lost(state: NewtonState) -> NewtonState:
-    """The state with an objective that tells the loop that no step was possible."""
+def _without_step(state: NewtonState) -> NewtonState:
+    """Return the state with an infinite objective: the loop ends, since no step was possible."""
     return NewtonState(
         state.setting, state.samples, state.basis, state.Z, np.inf, state.last_X, state.last_D
     )

@@ -21,11 +21,8 @@ import numpy as np
 from hirank._typing import Array, BoolArray
 from hirank.core.bounds import Box
 
-SUFFICIENT = 1e-4
-"""Part of the decrease that the slope predicts which a step must reach (Armijo)."""
-LEAST_LEFT = 0.1
-"""Part of the curvature of a step that must be left when held variables are taken out of it."""
-
+SUFFICIENT = 1e-4  # part of the decrease predicted by the slope that a step must reach (Armijo)
+MIN_CURVATURE = 0.1  # part of the curvature of a step that must remain without held variables
 
 Precondition: TypeAlias = Callable[[Array], Array]
 """A symmetric positive definite guess at the inverse Hessians, applied to b x N."""
@@ -55,7 +52,7 @@ class Rows:
 
 
 def dot(a: Array, b: Array) -> Array:
-    """Row by row inner products, b x N -> b."""
+    """Return inner products row by row, b x N -> b."""
     return np.einsum("ij,ij->i", a, b)
 
 
@@ -67,7 +64,7 @@ def begin(
     precondition: Precondition | None = None,
     box: Box | None = None,
 ) -> Rows:
-    """Steepest descent with a cautious first step. The points x, b x N, must be in the box."""
+    """Begin with steepest descent and a short first step; x, b x N, must be in the box."""
     if box is None:
         direction = -gradient if precondition is None else -precondition(gradient)
     else:
@@ -89,17 +86,36 @@ def begin(
     )
 
 
+def minimize_rows(
+    evaluate: Callable[[Array], tuple[Array, Array]],
+    x: Array,
+    *,
+    rounds: int,
+    memory: int,
+    box: Box | None = None,
+) -> Rows:
+    """Take so many rounds from x, b x N; `evaluate` returns values, b, and gradients, b x N.
+
+    For many small problems, of which no round is recorded.
+    """
+    rows = begin(x, *evaluate(x), memory, box=box)
+    for _ in range(rounds):
+        point = trial(rows)
+        rows = update(rows, point, *evaluate(point))
+    return rows
+
+
 def trial(rows: Rows) -> Array:
-    """The points to evaluate next, b x N."""
+    """Return the points to evaluate next, b x N."""
     point = rows.x + rows.length[:, None] * rows.direction
     return point if rows.box is None else rows.box.clip(point)
 
 
 def update(rows: Rows, point: Array, value: Array, gradient: Array) -> Rows:
-    """Judge the trial points by their values (b) and gradients (b x N)."""
+    """Accept or reject the trial points by their values (b) and gradients (b x N)."""
     if rows.box is None:
         slope = dot(rows.gradient, rows.direction)
-    else:  # mean slope of the bent way to the point
+    else:  # mean slope of the projected path to the point
         slope = dot(rows.gradient, point - rows.x) / rows.length
     accepted = value <= rows.value + SUFFICIENT * rows.length * slope
     if rows.box is not None:
@@ -115,7 +131,7 @@ def update(rows: Rows, point: Array, value: Array, gradient: Array) -> Rows:
         gradient = np.where(column, gradient, rows.gradient)
         value = np.where(accepted, value, rows.value)
     if rows.box is not None:
-        y = np.where(s == 0, 0, y)  # curvature along what really moved
+        y = np.where(s == 0, 0, y)  # curvature along the variables that moved
     sy = dot(s, y)
     yy = dot(y, y if rows.precondition is None else rows.precondition(y))
     usable = accepted & (sy > np.finfo(sy.dtype).eps * yy * rows.gamma)
@@ -143,7 +159,7 @@ def update(rows: Rows, point: Array, value: Array, gradient: Array) -> Rows:
 
 
 def _shorter(rows: Rows, value: Array, slope: Array) -> Array:
-    """Minimum of the parabola through value, slope and trial value; within 0.1 to 0.5 of it."""
+    """Return the length at the minimum of the interpolating parabola, times 0.1 to 0.5 at most."""
     with np.errstate(all="ignore"):
         t = rows.length
         best = -slope * t / (2 * (value - rows.value - slope * t))
@@ -158,9 +174,9 @@ def _free_direction(
     history: tuple[Pair | None, ...],
     precondition: Precondition | None,
 ) -> Array:
-    """As `_two_loop`, for the variables that are not held, b x N; 0 for the others.
+    """Return the direction of `_two_loop` for variables that are not held, b x N, 0 for the others.
 
-    All of H is restricted, not only its result: otherwise it might not be a descent.
+    All of H is restricted, not only its result, which might otherwise not be a descent direction.
     """
 
     def free(a: Array) -> Array:
@@ -169,7 +185,7 @@ def _free_direction(
     def freed(pair: Pair) -> Pair:
         s, y = free(pair.s), free(pair.y)
         sy = dot(s, y)
-        usable = (pair.rho > 0) & (sy * pair.rho > LEAST_LEFT)
+        usable = (pair.rho > 0) & (sy * pair.rho > MIN_CURVATURE)
         return Pair(s, y, np.divide(1, sy, out=np.zeros_like(sy), where=usable))
 
     guide = None if precondition is None else lambda a: free(precondition(free(a)))
@@ -183,7 +199,7 @@ def _two_loop(
     history: tuple[Pair | None, ...],
     precondition: Precondition | None,
 ) -> Array:
-    """- H gradient, b x N, for the inverse Hessian H that the history describes."""
+    """Return - H gradient, b x N, for the inverse Hessian H that the history describes."""
     q = -gradient
     pairs = [pair for pair in history if pair is not None]
     weights = []

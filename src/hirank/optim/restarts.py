@@ -1,8 +1,8 @@
 """New starting points, between two stages, for samples that may have ended in the wrong place.
 
 A point of the dictionary that is used by one sample only explains that sample by itself, wherever
-it is, and so says nothing about its missing entries. Such samples are solved again without the
-point that they own. The samples that fit worst then try again from where their neighbors are.
+it is, and so does not constrain its missing entries. Such samples are solved again without the
+point that they own. The samples that fit worst then restart from where their neighbors are.
 """
 
 from __future__ import annotations
@@ -15,22 +15,17 @@ from hirank._typing import Array, BoolArray, IntArray
 from hirank.core.bounds import Bounds, clip_missing, make_box
 from hirank.core.objective import Basis, codes, gradient_without
 from hirank.core.threads import Workers
-from hirank.optim import quasi_newton as qn
 from hirank.optim.path import Setting
+from hirank.optim.quasi_newton import minimize_rows
 
-OWNED = 0.5
-"""Share of all use of a point that makes it the property of a sample."""
-WORST = 0.1
-"""Part of the samples that try again from elsewhere."""
-STARTS = 5
-"""Neighbors that such a sample starts from."""
-CANDIDATES = 2000
-"""Samples among which neighbors are sought."""
-GAIN = 1e-3
-"""Relative decrease that a new place must bring."""
-ROUNDS = 50
+MIN_SHARE = 0.5  # of all use of a point, with which a sample owns it
+WORST = 0.1  # part of the samples that restart from elsewhere
+N_STARTS = 5  # neighbors that such a sample starts from
+MAX_CANDIDATES = 2000  # samples among which neighbors are searched
+MIN_GAIN = 1e-3  # relative decrease that a new place must bring
+ROUNDS = 50  # of L-BFGS for each start
 MEMORY = 10
-BLOCK = 250
+BLOCK = 250  # samples solved together
 
 
 class _Own(NamedTuple):
@@ -51,7 +46,7 @@ def restart_samples(
     workers: Workers,
     bounds: Bounds | None = None,
 ) -> tuple[Array, Array]:
-    """Better places for some samples of X, n x m; points of D, r x m, follow their owners.
+    """Return better places for some samples of X, n x m; points of D, r x m, follow their owners.
 
     The missing entries of X must be within the bounds, and stay there.
     """
@@ -60,8 +55,8 @@ def restart_samples(
     complete = observed.all(axis=1)
 
     moved = X.copy()
-    alone = np.flatnonzero(own.owns & ~complete)
-    moved[alone], _ = _solve(X[alone], observed[alone], basis, own.at(alone), workers, bounds)
+    owners = np.flatnonzero(own.owns & ~complete)
+    moved[owners], _ = _solve(X[owners], observed[owners], basis, own.at(owners), workers, bounds)
 
     value = gradient_without(moved, basis, own.point, own.owns)[0]
     value[complete] = -np.inf
@@ -69,7 +64,7 @@ def restart_samples(
     worst = worst[np.isfinite(value[worst])]
     if len(X) > 1 and len(worst):
         place, reached = _best_start(X, observed, worst, basis, own, workers, bounds)
-        better = reached < (1 - GAIN) * value[worst]
+        better = reached < (1 - MIN_GAIN) * value[worst]
         moved[worst[better]] = place[better]
 
     D = D.copy()
@@ -81,7 +76,7 @@ def _owners(X: Array, basis: Basis) -> _Own:
     use = np.square(codes(X, basis))
     use /= np.maximum(use.sum(axis=0), np.finfo(use.dtype).tiny)
     point = use.argmax(axis=1)
-    return _Own(point, use[np.arange(len(X)), point] > OWNED)
+    return _Own(point, use[np.arange(len(X)), point] > MIN_SHARE)
 
 
 def _best_start(
@@ -93,7 +88,7 @@ def _best_start(
     workers: Workers,
     bounds: Bounds | None,
 ) -> tuple[Array, Array]:
-    """Solve `rows` from each of several neighbors: the best places and their values."""
+    """Solve `rows` from each of several neighbors, and return the best places and their values."""
     near = _neighbors(X, observed, rows)
     k = near.shape[1]
     again = np.repeat(rows, k)
@@ -101,15 +96,15 @@ def _best_start(
     start = clip_missing(bounds, start, observed[again])
     place, value = _solve(start, observed[again], basis, own.at(again), workers, bounds)
     value = value.reshape(-1, k)
-    chosen = np.arange(len(rows)) * k + value.argmin(axis=1)
-    return place[chosen], value.min(axis=1)
+    best = np.arange(len(rows)) * k + value.argmin(axis=1)
+    return place[best], value.min(axis=1)
 
 
 def _neighbors(X: Array, observed: BoolArray, rows: IntArray) -> IntArray:
-    """The samples that are nearest on the observed entries of each of `rows`, b -> b x k."""
+    """Return the samples nearest on the observed entries of each of `rows`, b -> b x k."""
     n = len(X)
-    pool = np.linspace(0, n - 1, min(n, CANDIDATES)).astype(np.intp)
-    k = min(STARTS, len(pool) - 1)
+    pool = np.linspace(0, n - 1, min(n, MAX_CANDIDATES)).astype(np.intp)
+    k = min(N_STARTS, len(pool) - 1)
     known = observed[rows].astype(X.dtype)
     distance = known @ np.square(X[pool]).T - 2 * (known * X[rows]) @ X[pool].T
     distance[rows[:, None] == pool] = np.inf
@@ -124,7 +119,7 @@ def _solve(
     workers: Workers,
     bounds: Bounds | None,
 ) -> tuple[Array, Array]:
-    """Minimize each sample's part of F without its own point: places, b x m, and values, b."""
+    """Minimize each sample's part of F without its own point; return places, b x m, and values."""
 
     def block(rows: slice) -> tuple[Array, Array]:
         def evaluate(x: Array) -> tuple[Array, Array]:
@@ -132,11 +127,8 @@ def _solve(
             return value.astype(np.float64), np.where(observed[rows], 0, gradient)
 
         box = make_box(bounds, observed[rows], X.dtype)
-        state = qn.begin(X[rows], *evaluate(X[rows]), MEMORY, box=box)
-        for _ in range(ROUNDS):
-            trial = qn.trial(state)
-            state = qn.update(state, trial, *evaluate(trial))
-        return state.x, state.value
+        found = minimize_rows(evaluate, X[rows], rounds=ROUNDS, memory=MEMORY, box=box)
+        return found.x, found.value
 
     b, m = X.shape
     if b == 0:
