@@ -133,7 +133,7 @@ def test_a_callback_can_stop_the_fit(model, curved):
 def test_rows_and_columns_without_values(model, curved):
     holes = curved.holes.copy()
     holes[3], holes[:, 5] = np.nan, np.nan
-    with pytest.warns(UserWarning, match="1 sample"):
+    with pytest.warns(UserWarning, match="Imputed 1 row without observed values"):
         filled = seeded(model).fit_transform(holes)
     assert filled.shape == (len(holes), holes.shape[1] - 1)
     np.testing.assert_allclose(filled[3], np.nanmean(np.delete(holes, 5, axis=1), axis=0))
@@ -151,7 +151,7 @@ def test_features_that_do_not_vary_are_known(model, scale, curved):
 
 @every
 def test_a_table_without_values_is_an_error(model):
-    with pytest.raises(ValueError, match="no observed entry"):
+    with pytest.raises(ValueError, match="no observed values"):
         seeded(model).fit(np.full((5, 3), np.nan))
 
 
@@ -167,11 +167,11 @@ def test_single_precision_comes_back_as_it_came(model, curved):
 def test_a_fit_that_fails_leaves_the_model_as_it_was(model, curved):
     fitted = seeded(model).fit(curved.holes)
     before = fitted.transform(curved.holes)
-    with pytest.raises(ValueError, match="no observed entry"):
+    with pytest.raises(ValueError, match="no observed values"):
         fitted.fit(np.full((5, 3), np.nan))
     assert (fitted.transform(curved.holes) == before).all()
     unfitted = seeded(model)
-    with pytest.raises(ValueError, match="no observed entry"):
+    with pytest.raises(ValueError, match="no observed values"):
         unfitted.fit(np.full((5, 3), np.nan))
     with pytest.raises(NotFittedError):
         unfitted.transform(curved.holes)
@@ -194,7 +194,7 @@ def test_wrong_flags_and_unknown_arguments_are_errors(model, curved):
             seeded(model).set_params(**{name: "no"}).fit(curved.holes)
     with pytest.raises(ValueError, match="verbose"):
         seeded(model).set_params(verbose="x").fit(curved.holes)
-    with pytest.raises(TypeError, match="takes no sample_weight"):
+    with pytest.raises(TypeError, match="sample_weight"):
         seeded(model).fit_transform(curved.holes, sample_weight=1)
 
 

@@ -119,12 +119,12 @@ def test_features_and_rows_without_values(model, low_rank):
     holes = holes_of(low_rank)
     holes[5], holes[:, 2] = np.nan, np.nan
     stream = clone(model)
-    with pytest.warns(UserWarning, match=r"Features \[2\] have no value in the first 200 rows"):
+    with pytest.warns(UserWarning, match="columns without any value empty: 2"):
         stream.partial_fit(holes[:250])
     holes[300] = np.nan
-    with pytest.warns(UserWarning, match="1 sample"):
+    with pytest.warns(UserWarning, match="Imputed 1 row"):
         assert stream.partial_fit_transform(holes[250:]).shape == (150, 14)
-    with pytest.raises(ValueError, match="no observed entry"):
+    with pytest.raises(ValueError, match="no observed values"):
         clone(model).partial_fit(np.full((200, 3), np.nan))
     with pytest.raises(ValueError, match=r"No feature varies.*larger n_warmup"):
         clone(model).partial_fit(np.full((200, 3), 4.0))

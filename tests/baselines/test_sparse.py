@@ -134,13 +134,13 @@ def test_atoms_solve_the_ridge_regression_of_each_feature():
 def test_an_atom_in_the_ball_is_the_best_there():
     rng = np.random.default_rng(0)
     target, curvature = 3 * rng.normal(size=6), rng.uniform(0.1, 2, size=6)
-    best = online.in_ball(target, curvature)
+    best = online.project_to_ball(target, curvature)
     assert np.linalg.norm(best) == pytest.approx(1)
     others = rng.normal(size=(2000, 6))
     others /= np.linalg.norm(others, axis=1, keepdims=True)
     costs = np.sum(curvature * (others - target) ** 2, axis=1)
     assert np.sum(curvature * (best - target) ** 2) <= costs.min()
-    inside = online.in_ball(0.1 * target / np.linalg.norm(target), curvature)
+    inside = online.project_to_ball(0.1 * target / np.linalg.norm(target), curvature)
     np.testing.assert_array_equal(inside, 0.1 * target / np.linalg.norm(target))
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.impute import SimpleImputer
 
-from hirank import KFMC
+from hirank import Imputer
 from hirank.cluster import SSC, affinity_matrix
 from hirank.metrics import clustering_error
 
@@ -58,7 +58,7 @@ def test_with_holes(linear):
     observed = np.random.default_rng(1).random(X.shape) >= 0.2
     model = SSC(3, affine=False, random_state=0).fit(np.where(observed, X, np.nan))
     assert clustering_error(true, model.labels_) == 0
-    assert isinstance(model.completer_, KFMC)
+    assert isinstance(model.completer_, Imputer)
 
 
 def test_any_completer_is_used_and_not_changed(linear):
@@ -169,12 +169,12 @@ def test_bad_tables_are_explained(linear):
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
-        ({"n_clusters": 0}, "n_clusters.*whole number"),
+        ({"n_clusters": 0}, "n_clusters.*integer"),
         ({"alpha": 0}, "alpha.*above 0"),
         ({"outlier_alpha": -1}, "outlier_alpha.*above 0"),
         ({"keep": 0}, "keep.*above 0"),
-        ({"keep": 1.5}, "keep is a share"),
-        ({"n_components": 0}, "n_components.*whole number"),
+        ({"keep": 1.5}, "keep.*at most 1"),
+        ({"n_components": 0}, "n_components.*integer"),
         ({"max_iter": 0}, "max_iter"),
         ({"tol": 0}, "tol.*above 0"),
     ],

@@ -9,7 +9,7 @@ import numpy as np
 
 from hirank._checks import Rule, count, number, optional
 from hirank._typing import Array, BoolArray
-from hirank.baselines.online import ONLINE_RULES, OnlineBaseline, learn_in_batches
+from hirank.baselines.online import ONLINE_RULES, BatchModel, OnlineBaseline
 from hirank.baselines.sfmc import FactorPath, start_atoms
 from hirank.baselines.sparse_codes import (
     SparseRows,
@@ -22,31 +22,20 @@ from hirank.baselines.sparse_codes import (
 )
 from hirank.optim.trace import Monitor
 
-BATCH = 50
-"""Rows whose codes are found with one and the same dictionary."""
-FADE = 5.0
-"""Rows weigh with this power of their number: early ones were coded by a poor dictionary."""
-STRONG, HALF = 0.15, 850
-"""l1 at the start of a stream, and the rows after which it halves, until it is where it should be.
-"""
-LEAST_L1 = 1e-3
-"""The smallest l1 that is chosen."""
-CODE_STEPS = 150
-"""Accelerated steps for the codes of a batch: as good as exact codes here, at a fifth of the time.
-"""
-SWEEPS = 2
-"""Times that each atom is updated after a batch."""
-START_STEPS, START_TOL = 40, 3e-5
-"""Steps for each l1 when the first rows are factorized."""
-UNUSED = 1e-3
-"""An atom with less than this part of the mean use is free for rows that do not fit."""
-POOR = 0.1
-"""Part of its size that a row must leave unexplained to become an atom."""
+# Measured in docs/notes/baselines_sparse.md.
+FADE = 5.0  # rows weigh with this power of their number: early ones were coded by a poor dictionary
+FIRST_L1, HALF_LIFE = 0.15, 850  # l1 at the start of a stream, and the rows after which it halves
+MIN_L1 = 1e-3  # the smallest l1 that is selected
+CODE_STEPS = 150  # accelerated steps for the codes of a batch: as good as exact codes here
+SWEEPS = 2  # times that each atom is updated after a batch
+START_STEPS, START_TOL = 40, 3e-5  # for each l1 when the first rows are factorized
+MIN_USE = 1e-3  # part of the mean use below which an atom is free for rows that do not fit
+MIN_MISFIT = 0.1  # part of its size that a row must leave unexplained to become an atom
 
 
 @dataclass(eq=False, repr=False)
 class DLSR(OnlineBaseline):
-    """Rows completed from a few atoms each, of a dictionary that is learned as they come.
+    """Imputation of streams by a few atoms per row, of a dictionary learned as rows arrive.
 
     Minimizes the sum over rows of 1/2 |x - z D|^2 + l1 |z|_1 on observed entries, over codes z and
     a dictionary D with atoms in the unit ball: OL-DLSR in the paper, online dictionary learning
@@ -58,18 +47,18 @@ class DLSR(OnlineBaseline):
         Atoms, at most the rows that a model is started from. ``"auto"`` takes three per feature.
     l1 : float or "auto", default="auto"
         Weight of the codes, in units of the root mean square of the scaled entries. ``"auto"``
-        hides a few entries of the first rows and takes the one that recovers them best.
+        holds out a few entries of the first rows and takes the one that recovers them best.
     n_warmup : int, default=400
-        Rows that a model is started from; ``partial_fit`` holds rows until there are so many.
+        Rows that a model is started from; ``partial_fit`` holds rows until then.
     n_passes : int, default=20
-        Most passes of ``fit`` over its table, in random order.
+        Passes of ``fit`` over its table, in random order, at most.
     tol : float, default=1e-4
         Passes end when the misfit changes by less than this fraction in one.
     memory : float, optional
         Rows after which ``partial_fit`` forgets (to 1/e). By default nothing is forgotten, but
         early rows weigh less.
     random_state : int, RandomState or None, default=None
-        Chooses the samples that the atoms start from, and the order of the passes.
+        Selects the rows that the atoms start from, and the order of the passes.
     scale, missing_values, add_indicator, keep_empty_features, verbose
         As in :class:`hirank.KFMC`, but without scaling by default: centered features turn linear
         subspaces into affine ones. Use ``scale=True`` if features lie far from 0.
@@ -88,8 +77,8 @@ class DLSR(OnlineBaseline):
     Notes
     -----
     The first rows are factorized as by :class:`hirank.baselines.SFMC`, which also finds how many
-    atoms are of use; the others stay 0 until rows come that the dictionary can't express. For each
-    feature, the sums over the rows that have it of z z' and x z are kept (n_features x
+    atoms are of use; the others stay 0 until rows arrive that the dictionary cannot express. For
+    each feature, the sums over the rows that have it of z z' and x z are kept (n_features x
     n_components^2 numbers); after each batch of 50 rows the atoms are updated in turn, each exactly
     within the unit ball. l1 is large at first and halves with every 850 rows until it has the value
     asked for. ``transform`` finds codes exactly, by least angle regression, and refits them by
@@ -123,31 +112,29 @@ class DLSR(OnlineBaseline):
     def _start(self, X: Array, observed: BoolArray, rng: np.random.Generator) -> OnlineDictionary:
         n_atoms = count_atoms(self.n_components, X.shape, 3)
         l1 = None if self.l1 == "auto" else float(self.l1)
-        return first_dictionary(X, observed, n_atoms, l1, rng)
+        return start_dictionary(X, observed, n_atoms, l1, rng)
 
     @property
     def dictionary_(self) -> Array:
-        self._check_started()
         model = self._fitted.model
         assert isinstance(model, OnlineDictionary)
         return model.D * self._fitted.columns.scaling.spread
 
     @property
     def l1_(self) -> float:
-        self._check_started()
         model = self._fitted.model
         assert isinstance(model, OnlineDictionary)
         return model.l1
 
 
-def first_dictionary(
+def start_dictionary(
     X: Array,
     observed: BoolArray,
     count: int,
     l1: float | None,
     rng: np.random.Generator,
 ) -> OnlineDictionary:
-    """A model from a sparse factorization of first rows, n x m, with 0 where not observed.
+    """Return a model from a sparse factorization of first rows, n x m, 0 where not observed.
 
     Atoms there have the size of rows in units of their entries; here they have size 1, and the same
     l1 is smaller by that factor.
@@ -155,21 +142,21 @@ def first_dictionary(
     m, unit = X.shape[1], measure_unit(X, observed)
     D = np.zeros((count, m))
     if not X.any():
-        return OnlineDictionary.start(D, l1 or LEAST_L1, unit)
+        return OnlineDictionary.start(D, l1 or MIN_L1, unit)
     known, size = X / unit, float(np.sqrt(m))
     path = FactorPath(START_STEPS, START_TOL, start_atoms(known, count, rng))
     end, solution = path.fit(known, observed, "auto" if l1 is None else l1 * size, rng, Monitor())
     atoms = solution.state.D
     found = atoms / np.linalg.norm(atoms, axis=1, keepdims=True)
     D[: len(found)] = found
-    l1 = max(end / size, LEAST_L1) if l1 is None else l1
+    l1 = max(end / size, MIN_L1) if l1 is None else l1
     if not lasso_codes(X, observed, D, l1 * unit).any():
         raise VanishedCodesError(l1)
     return OnlineDictionary.start(D, l1, unit)
 
 
 @dataclass(frozen=True)
-class OnlineDictionary:
+class OnlineDictionary(BatchModel):
     """A dictionary, and the sums over rows from which it follows."""
 
     D: Array  # r x m
@@ -178,22 +165,20 @@ class OnlineDictionary:
     grams: Array  # sums of z z' over rows with feature j observed, m x r x r
     products: Array  # sums of x_j z, m x r
     rows: int  # seen so far
+    batch_size: ClassVar[int] = 50
 
     @classmethod
     def start(cls, D: Array, l1: float, unit: float) -> Self:
-        """A model that has seen no rows."""
+        """Return a model that has seen no rows."""
         r, m = D.shape
         return cls(D, l1, unit, np.zeros((m, r, r)), np.zeros((m, r)), 0)
 
     def complete(self, X: Array, observed: BoolArray) -> Array:
         return SparseRows(self.D, self.l1 * self.unit).complete(X, observed)
 
-    def learn(self, X: Array, observed: BoolArray, keep: float) -> tuple[Self, float]:
-        return learn_in_batches(self, X, observed, keep, BATCH)
-
     def learn_batch(self, X: Array, observed: BoolArray, keep: float) -> tuple[Self, float]:
         r, m = self.D.shape
-        l1 = max(self.l1, STRONG * 0.5 ** (self.rows / HALF))
+        l1 = max(self.l1, FIRST_L1 * 0.5 ** (self.rows / HALF_LIFE))
         used = self.D.any(axis=1)
         Z = np.zeros((len(X), r))
         Z[:, used] = improve_codes(
@@ -211,16 +196,16 @@ class OnlineDictionary:
         return (model._replace_unused_atoms(X, observed) if l1 <= 2 * self.l1 else model), misfit
 
     def _replace_unused_atoms(self, X: Array, observed: BoolArray) -> Self:
-        """The model with rows that it can't express in the place of atoms that are not in use."""
+        """Return the model with rows that it cannot express in place of unused atoms."""
         use = np.einsum("jkk->k", self.grams)
-        free = np.flatnonzero(use <= UNUSED * use.mean())
+        free = np.flatnonzero(use <= MIN_USE * use.mean())
         if not len(free):
             return self
         codes = refit(X, observed, self.D, lasso_codes(X, observed, self.D, self.l1 * self.unit))
         filled = codes @ self.D
         left = np.sum((observed * filled - X) ** 2, axis=1)
         size = np.sum(X**2, axis=1)
-        worst = np.flatnonzero(left > POOR * size)
+        worst = np.flatnonzero(left > MIN_MISFIT * size)
         worst = worst[np.argsort(-left[worst])][: len(free)]
         if not len(worst):
             return self
@@ -243,7 +228,7 @@ class OnlineDictionary:
 
 
 def improve_dictionary(D: Array, grams: Array, products: Array) -> Array:
-    """Atoms, r x m, each in turn the best in the unit ball, given the others.
+    """Return atoms, r x m, each in turn the best in the unit ball, given the others.
 
     What falls is the sum over features j of 1/2 d_j' G_j d_j - d_j' p_j, where d_j is column j of
     D, G_j is grams[j] and p_j is products[j].
@@ -255,12 +240,12 @@ def improve_dictionary(D: Array, grams: Array, products: Array) -> Array:
             # A feature that came with no row of this atom stays as it is.
             curvature = np.maximum(uses[k], 1e-12 * uses[k].max())
             slope = products[:, k] - np.einsum("jl,lj->j", grams[:, k], D)
-            D[k] = in_ball(D[k] + slope / curvature, curvature)
+            D[k] = project_to_ball(D[k] + slope / curvature, curvature)
     return D
 
 
-def in_ball(target: Array, curvature: Array) -> Array:
-    """The d in the unit ball with the least sum of curvature * (d - target)^2, m.
+def project_to_ball(target: Array, curvature: Array) -> Array:
+    """Return the d in the unit ball with the least sum of curvature * (d - target)^2, m.
 
     By Newton's method on the size of the solution, as in trust regions.
     """

@@ -12,13 +12,12 @@ from hirank._typing import Array, BoolArray
 from hirank.baselines.online import ONLINE_RULES, OnlineBaseline
 from hirank.models.als import start_subspace
 
-RIDGE = 1e-4
-"""For the start, so small that the rank alone guards against noise, as it does from there on."""
+RIDGE = 1e-4  # of the start: so small that the rank alone guards against noise, as later
 
 
 @dataclass(eq=False, repr=False)
 class GROUSE(OnlineBaseline):
-    """Rows completed from a linear subspace that is tracked on the Grassmannian.
+    """Imputation of streams by a linear subspace that is tracked on the Grassmannian.
 
     Grassmannian rank-one update subspace estimation (Balzano, Nowak and Recht 2010): for every row
     the subspace turns along the geodesic that reduces the misfit of the row's observed entries.
@@ -27,18 +26,18 @@ class GROUSE(OnlineBaseline):
     ----------
     rank : int or "auto", default="auto"
         Dimension of the subspace, at most the features. ``"auto"`` takes the rank that
-        :class:`hirank.baselines.LRF` chooses for the first rows with next to no ridge, but at most
+        :class:`hirank.baselines.LRF` selects for the first rows with next to no ridge, but at most
         half of the entries that a row usually has: codes are not regularized.
     step : float, default=0.1
         Share of the greedy angle, at which the subspace would fit the row. 1 is fastest; less
         averages over rows, as noise needs.
     cut : float, default=0.03
-        Directions that the observed entries of a row see with less than this share of their length
-        are left out of its codes; 0 is plain GROUSE.
+        Directions of which the observed entries of a row contain less than this share are left out
+        of its codes; 0 is plain GROUSE.
     n_warmup : int, default=200
-        Rows that a model is started from; ``partial_fit`` holds rows until there are so many.
+        Rows that a model is started from; ``partial_fit`` holds rows until then.
     n_passes : int, default=20
-        Most passes of ``fit`` over its table, in random order.
+        Passes of ``fit`` over its table, in random order, at most.
     tol : float, default=1e-4
         Passes end when the misfit changes by less than this fraction in one.
     memory : float, optional
@@ -46,7 +45,7 @@ class GROUSE(OnlineBaseline):
         stay. How fast the subspace forgets is up to `step`; with ``scale=False`` there is nothing
         else to forget.
     random_state : int, RandomState or None, default=None
-        Chooses the order of the passes.
+        Determines the order of the passes.
     scale, missing_values, add_indicator, keep_empty_features, verbose
         As in :class:`hirank.KFMC`.
 
@@ -93,7 +92,6 @@ class GROUSE(OnlineBaseline):
 
     @property
     def components_(self) -> Array:
-        self._check_started()
         model = self._fitted.model
         assert isinstance(model, TurningSubspace)
         return model.U.T * self._fitted.columns.scaling.spread
@@ -112,7 +110,7 @@ class TurningSubspace:
         return np.where(observed, X, codes @ self.U.T)
 
     def learn(self, X: Array, observed: BoolArray, keep: float) -> tuple[Self, float]:
-        """One geodesic step for each row; `keep` has no part in it."""
+        """Take a geodesic step for each row; `keep` is not used."""
         U, misfit = self.U.copy(), 0.0
         for x, o in zip(X, observed, strict=True):
             w = _codes(U, x, o, self.cut)
@@ -125,7 +123,7 @@ class TurningSubspace:
             angle = self.step * np.arctan(r / p)
             turn = (np.cos(angle) - 1) * projection / p + np.sin(angle) * residual / r
             U += np.outer(turn, w / p)
-        # Thousands of turns drift from orthogonal.
+        # Rounding of thousands of turns adds up.
         return replace(self, U=np.linalg.qr(U)[0]), misfit
 
     def rescale(self, ratio: Array) -> Self:

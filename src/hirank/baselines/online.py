@@ -5,26 +5,25 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, replace
-from typing import Any, ClassVar, Protocol, Self, TypeVar
+from typing import Any, ClassVar, Protocol, Self
 
 import numpy as np
 from sklearn.exceptions import NotFittedError
 from sklearn.utils._set_output import _wrap_data_with_container
 
 from hirank._checks import Rule, count, number, optional
+from hirank._text import plural
 from hirank._typing import Array, BoolArray
 from hirank.baselines.units import Units, measure_lasting_scale
 from hirank.core.columns import Columns
-from hirank.core.scaling import Scaling
 from hirank.estimators.base import BaseImputer, FitData
 from hirank.estimators.columns import Names
 from hirank.estimators.fitted import FittedTable
-from hirank.estimators.validation import check_table, make_rng
+from hirank.estimators.validation import check_observed, check_table, make_rng
 from hirank.exceptions import EmptyColumnsWarning, InputError, ParameterError, StopReason, warn
 from hirank.optim.loop import minimize
 from hirank.optim.trace import Monitor
 
-MAX_DEVIATION = 30.0  # standard deviations to which values are clipped before they are learned from
 MIN_MEMORY = 300  # rows that units remember at least: from fewer they would be mostly chance
 
 ONLINE_RULES: dict[str, Rule] = {
@@ -36,43 +35,41 @@ ONLINE_RULES: dict[str, Rule] = {
 
 
 class OnlineModel(Protocol):
-    """What has been learned from rows so far. A model is never changed: learning gives another."""
+    """What was learned from rows so far. A model is never changed: learning returns another."""
 
     def complete(self, X: Array, observed: BoolArray) -> Array:
-        """Fill rows, n x v, each on its own."""
+        """Impute rows, n x v, each on its own."""
         ...
 
     def learn(self, X: Array, observed: BoolArray, keep: float) -> tuple[Self, float]:
-        """The model after rows, n x v, and the squared misfit of their observed entries before.
+        """Return the model after rows, n x v, and the squared misfit of their entries before.
 
         With each row, what was learned before it is multiplied by `keep`, at most 1.
         """
         ...
 
     def rescale(self, ratio: Array) -> Self:
-        """The same model for features in other units, v: those before over those now."""
+        """Return the same model for features in other units, v: those before over those now."""
         ...
 
 
-class BatchModel(Protocol):
+class BatchModel:
     """A model that learns from a few rows at once."""
 
-    def learn_batch(self, X: Array, observed: BoolArray, keep: float) -> tuple[Self, float]: ...
+    batch_size: ClassVar[int]  # rows whose codes are found with one and the same basis
 
+    def learn_batch(self, X: Array, observed: BoolArray, keep: float) -> tuple[Self, float]:
+        """Return the model after a batch of rows, and its misfit before."""
+        raise NotImplementedError
 
-M = TypeVar("M", bound=BatchModel)
-
-
-def learn_in_batches(
-    model: M, X: Array, observed: BoolArray, keep: float, size: int
-) -> tuple[M, float]:
-    """The model after rows, n x v, in batches of `size`, and the misfits of all."""
-    misfit = 0.0
-    for start in range(0, len(X), size):
-        part = slice(start, start + size)
-        model, more = model.learn_batch(X[part], observed[part], keep)
-        misfit += more
-    return model, misfit
+    def learn(self, X: Array, observed: BoolArray, keep: float) -> tuple[Self, float]:
+        """Return the model after rows, n x v, and the sum of their misfits."""
+        model, misfit = self, 0.0
+        for start in range(0, len(X), self.batch_size):
+            part = slice(start, start + self.batch_size)
+            model, more = model.learn_batch(X[part], observed[part], keep)
+            misfit += more
+        return model, misfit
 
 
 @dataclass(frozen=True)
@@ -80,8 +77,7 @@ class FittedStream(FittedTable):
     """What was learned from the rows so far."""
 
     model: OnlineModel
-    usual: Scaling  # means and standard deviations, also if the rows are not scaled
-    units: Units | None  # sums behind them, once rows are forgotten
+    units: Units  # means and standard deviations, also if the rows are not scaled
     n_samples: int
 
 
@@ -89,14 +85,14 @@ class FittedStream(FittedTable):
 class OnlineBaseline(BaseImputer[FittedStream]):
     """An imputer that learns row by row: from a stream, or in passes over a table.
 
-    A subclass says how a model starts from scaled rows (``_start``).
+    A subclass starts a model from scaled rows (``_start``).
 
     Parameters
     ----------
     n_warmup : int, default=200
-        Rows that a model is started from; ``partial_fit`` holds rows until there are so many.
+        Rows that a model is started from; ``partial_fit`` holds rows until then.
     n_passes : int, default=20
-        Most passes of ``fit`` over its table, in random order.
+        Passes of ``fit`` over its table, in random order, at most.
     tol : float, default=1e-4
         Passes end when the misfit changes by less than this fraction in one.
     memory : float, optional
@@ -116,7 +112,7 @@ class OnlineBaseline(BaseImputer[FittedStream]):
 
     @abstractmethod
     def _start(self, X: Array, observed: BoolArray, rng: np.random.Generator) -> OnlineModel:
-        """A first model from scaled rows, n x v; entries of X that are not observed are 0."""
+        """Return a first model from scaled rows, n x v, with 0 where not observed."""
 
     def _check_params(self) -> None:
         super()._check_params()
@@ -147,11 +143,10 @@ class OnlineBaseline(BaseImputer[FittedStream]):
         return self
 
     def partial_fit_transform(self, X: Any, y: object = None) -> Any:
-        """Complete the next rows of a stream, then learn from them.
+        """Impute the next rows of a stream, then learn from them.
 
-        Rows that come before there is a model are completed by it if it is started in the same
-        call; otherwise it is an error, and nothing is learned: give more rows, or call
-        ``partial_fit`` first.
+        Rows before the first model are imputed by it if it is started in the same call. Otherwise
+        an error is raised and nothing is learned: pass more rows, or call ``partial_fit`` first.
 
         Parameters
         ----------
@@ -163,9 +158,8 @@ class OnlineBaseline(BaseImputer[FittedStream]):
         X : array, n_samples x n_features_out
         """
         table, observed = self._next(X)
+        self._check_enough(len(table))
         started = self.__sklearn_is_fitted__()
-        if not started:
-            self._check_enough(len(table))
         filled = self._fitted.complete(table, observed) if started else None
         self._advance(table, observed)
         if filled is None:
@@ -174,7 +168,7 @@ class OnlineBaseline(BaseImputer[FittedStream]):
         return _wrap_data_with_container("transform", out, X, self)
 
     def transform(self, X: Any) -> Any:
-        """Complete rows with the model as it stands, each on its own. Nothing is learned.
+        """Impute rows, each on its own, with the model as it stands.
 
         Parameters
         ----------
@@ -184,20 +178,16 @@ class OnlineBaseline(BaseImputer[FittedStream]):
         -------
         X : array, n_samples x n_features_out
         """
-        self._check_started()
+        self._check_enough(0)
         return super().transform(X)
 
-    def _check_started(self) -> None:
-        if not self.__sklearn_is_fitted__():
-            self._check_enough(0)
-
     def _check_enough(self, more: int) -> None:
-        """Raise if rows held and so many more do not make a start."""
-        held = len(getattr(self, "_held", ()))
-        if held + more < self.n_warmup:
+        """Raise NotFittedError if the rows held and so many more do not make a start."""
+        seen = len(vars(self).get("_held", ())) + more
+        if not self.__sklearn_is_fitted__() and seen < self.n_warmup:
             raise NotFittedError(
-                f"This {type(self).__name__} has seen {held + more} rows so far, and starts with "
-                f"n_warmup={self.n_warmup}: give it more by partial_fit, or call fit."
+                f"This {type(self).__name__} has seen {plural(seen, 'row')} so far and starts with "
+                f"n_warmup={self.n_warmup}. Pass more rows to partial_fit, or call fit."
             )
 
     @property
@@ -210,13 +200,18 @@ class OnlineBaseline(BaseImputer[FittedStream]):
 
     def _next(self, X: Any) -> tuple[Array, BoolArray]:
         self._check_params()
-        started = self.__sklearn_is_fitted__() or hasattr(self, "_held")
+        started = self.__sklearn_is_fitted__() or "_held" in vars(self)
         return check_table(self, X, reset=not started)
 
     def _resolve_columns(self, table: Array, observed: BoolArray, names: Names) -> Columns:
         columns = super()._resolve_columns(table, observed, names)
-        kept, known = columns.keep(table, observed)
-        return replace(columns, scaling=measure_lasting_scale(kept, known, scale=bool(self.scale)))
+        scaling = measure_lasting_scale(*columns.keep(table, observed), scale=bool(self.scale))
+        return replace(columns, scaling=scaling)
+
+    def _fit(self, X: Any) -> tuple[Array, BoolArray, Array]:
+        result = super()._fit(X)
+        self.__dict__.pop("_held", None)
+        return result
 
     def _fit_data(self, data: FitData) -> tuple[FittedStream, Array, dict[str, Any]]:
         """Start from some rows of the table, then pass over all until the misfit stays."""
@@ -233,38 +228,40 @@ class OnlineBaseline(BaseImputer[FittedStream]):
             quantity="the misfit",
             limit="n_passes",
         )
-        model = solution.state.model
-        usual = measure_lasting_scale(*data.columns.keep(data.table, data.observed), scale=True)
-        fitted = FittedStream(
-            data.columns, model, run, data.seconds, usual, None, len(X) * run.n_iter
+        model, units = (
+            solution.state.model,
+            self._measure_units(*data.columns.keep(data.table, data.observed)),
         )
-        self.__dict__.pop("_held", None)
+        seen = len(X) * run.n_iter
+        fitted = FittedStream(data.columns, model, run, data.seconds, units, seen)
         return fitted, np.where(observed, X, model.complete(X, observed)), {}
+
+    def _measure_units(self, X: Array, observed: BoolArray) -> Units:
+        usual = measure_lasting_scale(X, observed, scale=True)
+        return Units.start(usual, max(self.memory or 0, MIN_MEMORY))
 
     def _advance(self, table: Array, observed: BoolArray) -> None:
         """Learn from the rows of a stream, n x n_features_in_."""
         rows = np.where(observed, table, np.nan).astype(np.float64)
-        if not self.__sklearn_is_fitted__():
-            rows = np.concatenate([getattr(self, "_held", rows[:0]), rows])
+        if self.__sklearn_is_fitted__():
+            fitted = self._fitted
+        else:
+            rows = np.concatenate([vars(self).get("_held", rows[:0]), rows])
             if len(rows) < self.n_warmup:
                 self._held = rows
                 return
-            self.__dict__["_record"] = self._begin(rows[: self.n_warmup])
+            fitted = self._begin(rows[: self.n_warmup])
             rows = rows[self.n_warmup :]
-        self.__dict__["_record"] = self._absorb(rows)
+        self.__dict__["_record"] = self._absorb(fitted, rows)
         self.__dict__.pop("_held", None)
 
     def _begin(self, rows: Array) -> FittedStream:
         """Return what is learned from the first rows, n_warmup x n_features_in_, NaN = missing."""
         observed = ~np.isnan(rows)
-        has_values = observed.any(axis=0)
-        if not has_values.any():
-            raise InputError(
-                f"The first {len(rows)} rows have no observed values, so nothing can be fitted. "
-                f"Check missing_values={self.missing_values!r}."
-            )
-        if not has_values.all():
-            warn(EmptyColumnsWarning(tuple(np.flatnonzero(~has_values).tolist())))
+        check_observed(observed, self.missing_values)
+        empty = np.flatnonzero(~observed.any(axis=0))
+        if len(empty):
+            warn(EmptyColumnsWarning(tuple(empty.tolist())))
         columns = self._resolve_columns(rows, observed, None)
         kept, known = columns.keep(rows, observed)
         X = np.where(known, columns.scaling.forward(np.nan_to_num(kept)), 0)
@@ -276,38 +273,28 @@ class OnlineBaseline(BaseImputer[FittedStream]):
         used = known.any(axis=1)
         model = self._start(X[used], known[used], make_rng(self.random_state))
         model, _ = model.learn(X[used], known[used], 1.0)
-        usual = measure_lasting_scale(kept, known, scale=True)
-        run = Monitor().finish(StopReason.MAX_ITER)
-        return FittedStream(columns, model, run, 0.0, usual, None, len(rows))
+        run, units = Monitor().finish(StopReason.MAX_ITER), self._measure_units(kept, known)
+        return FittedStream(columns, model, run, 0.0, units, len(rows))
 
-    def _absorb(self, rows: Array) -> FittedStream:
+    def _absorb(self, fitted: FittedStream, rows: Array) -> FittedStream:
         """Return what is known after further rows, n x n_features_in_, NaN = missing."""
-        fitted = self._fitted
-        kept = rows[:, fitted.columns.has_values]
-        kept = kept[~np.isnan(kept).all(axis=1)]
-        scaling, usual, units, keep = fitted.columns.scaling, fitted.usual, fitted.units, 1.0
-        model = fitted.model
-        clipped = _clip_outliers(kept, usual)
-        if len(kept) and self.memory is not None:
-            keep = float(np.exp(-1 / self.memory))
-            long = max(self.memory, MIN_MEMORY)
-            units = (units or Units.start(usual, long)).learn(clipped, float(np.exp(-1 / long)))
-            usual = units.scaling
-            if self.scale:
-                model = model.rescale(scaling.spread / usual.spread)
-                scaling = usual
+        columns, model, units, keep = fitted.columns, fitted.model, fitted.units, 1.0
+        kept = rows[:, columns.has_values]
+        kept = units.clip(kept[~np.isnan(kept).all(axis=1)])
         if len(kept):
+            scaling = columns.scaling
+            if self.memory is not None:
+                keep = float(np.exp(-1 / self.memory))
+                units = units.learn(kept, float(np.exp(-1 / max(self.memory, MIN_MEMORY))))
+                if self.scale:
+                    model = model.rescale(scaling.spread / units.scaling.spread)
+                    scaling = units.scaling
             observed = ~np.isnan(kept)
-            X = np.where(observed, scaling.forward(np.nan_to_num(clipped)), 0)
+            X = np.where(observed, scaling.forward(np.nan_to_num(kept)), 0)
             model, _ = model.learn(X, observed, keep)
-        return replace(
-            fitted,
-            columns=replace(fitted.columns, scaling=scaling),
-            model=model,
-            usual=usual,
-            units=units,
-            n_samples=fitted.n_samples + len(rows),
-        )
+            columns = replace(columns, scaling=scaling)
+        n_samples = fitted.n_samples + len(rows)
+        return replace(fitted, columns=columns, model=model, units=units, n_samples=n_samples)
 
 
 @dataclass(frozen=True)
@@ -335,12 +322,3 @@ class _Passes:
 
     def terminate(self, state: _Learned, objectives: Sequence[float]) -> bool:
         return abs(objectives[-2] - objectives[-1]) <= self.tol * objectives[-1]
-
-
-def _clip_outliers(rows: Array, usual: Scaling) -> Array:
-    """Clip values of rows, n x k, so that a single outlier cannot destroy what was learned.
-
-    If all values are far out, the units follow.
-    """
-    limit = MAX_DEVIATION * usual.spread
-    return np.clip(rows, usual.center - limit, usual.center + limit)

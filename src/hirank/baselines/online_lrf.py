@@ -9,46 +9,42 @@ import numpy as np
 
 from hirank._checks import Rule, count, number, optional
 from hirank._typing import Array, BoolArray
-from hirank.baselines.online import ONLINE_RULES, OnlineBaseline, learn_in_batches
+from hirank.baselines.online import ONLINE_RULES, BatchModel, OnlineBaseline
 from hirank.models.als import start_subspace
 from hirank.models.low_rank import Subspace
 
-BATCH = 10
-"""Rows whose codes are found with one and the same basis."""
-
-LEAST_RIDGE = 1e-8
-"""So that matrices keep their digits."""
+MIN_RIDGE = 1e-8  # so that matrices keep their digits
 
 
 @dataclass(eq=False, repr=False)
 class OnlineLRF(OnlineBaseline):
-    """Rows completed from a linear factorization that follows them by recursive least squares.
+    """Imputation of streams by a linear factorization with recursive least squares.
 
     X ~ Z D: the codes Z of rows by ridge regression on their observed entries; for every feature,
-    the column of D by least squares on all rows seen so far, from sums that old rows may fade out
-    of. The sums count how uncertain the codes are, and codes are kept at unit covariance, so that
-    the ridge means the same throughout. Close kin of PETRELS (Chi, Eldar and Calderbank 2013) and
-    of the paper's OL-LRF.
+    the column of D by least squares on all rows seen so far, from sums in which old rows may fade.
+    The sums include the uncertainty of the codes, and codes are kept at unit covariance, so that
+    the ridge means the same throughout. Related to PETRELS (Chi, Eldar and Calderbank 2013) and
+    to the paper's OL-LRF.
 
     Parameters
     ----------
     rank : int or "auto", default="auto"
-        At most the features. ``"auto"`` takes the rank that :class:`hirank.baselines.LRF` chooses
+        At most the features. ``"auto"`` takes the rank that :class:`hirank.baselines.LRF` selects
         for the first rows.
     ridge : float or "auto", default="auto"
         Weight of the size of the codes: the variance of noise, in units of the scaled features.
-        ``"auto"`` hides a few entries of the first rows and takes the variance of what the first
+        ``"auto"`` holds out a few entries of the first rows and takes the variance that the first
         factors leave unexplained there, or that of recent misfits, if that is larger.
     n_warmup : int, default=200
-        Rows that a model is started from; ``partial_fit`` holds rows until there are so many.
+        Rows that a model is started from; ``partial_fit`` holds rows until then.
     n_passes : int, default=20
-        Most passes of ``fit`` over its table, in random order.
+        Passes of ``fit`` over its table, in random order, at most.
     tol : float, default=1e-4
         Passes end when the misfit changes by less than this fraction in one.
     memory : float, optional
         Rows after which ``partial_fit`` forgets (to 1/e). By default nothing is forgotten.
     random_state : int, RandomState or None, default=None
-        Chooses the order of the passes.
+        Determines the order of the passes.
     scale, missing_values, add_indicator, keep_empty_features, verbose
         As in :class:`hirank.KFMC`.
 
@@ -88,53 +84,49 @@ class OnlineLRF(OnlineBaseline):
 
     def _start(self, X: Array, observed: BoolArray, rng: np.random.Generator) -> Regression:
         D, noise = start_subspace(X, observed, self.rank, rng)
-        ridge = max(noise, LEAST_RIDGE) if self.ridge == "auto" else float(self.ridge)
+        ridge = max(noise, MIN_RIDGE) if self.ridge == "auto" else float(self.ridge)
         return Regression.start(D, ridge, adapt=self.ridge == "auto")
 
     @property
     def components_(self) -> Array:
-        self._check_started()
         model = self._fitted.model
         assert isinstance(model, Regression)
         return model.D * self._fitted.columns.scaling.spread
 
     @property
     def ridge_(self) -> float:
-        self._check_started()
         model = self._fitted.model
         assert isinstance(model, Regression)
         return model.ridge
 
 
 @dataclass(frozen=True)
-class Regression:
+class Regression(BatchModel):
     """X ~ Z D, and the sums over rows from which D follows."""
 
     D: Array  # r x m
-    least_ridge: float  # the noise never counts for less
+    min_ridge: float  # the noise never counts for less
     noise: float  # running mean of squared misfits
     adapt: bool  # whether the ridge follows the noise
     grams: Array  # sums of z z' over rows with feature j observed, m x r x r
     products: Array  # sums of x_j z, m x r
     second: Array  # sum of z z' over all rows, r x r
     count: float  # rows in that
+    batch_size: ClassVar[int] = 10
 
     @classmethod
     def start(cls, D: Array, ridge: float, *, adapt: bool) -> Self:
-        """A model that has seen no rows."""
+        """Return a model that has seen no rows."""
         r, m = D.shape
         sums = np.zeros((m, r, r)), np.zeros((m, r)), np.zeros((r, r))
         return cls(D, ridge, 0.0, adapt, *sums, 0.0)
 
     @property
     def ridge(self) -> float:
-        return max(self.least_ridge, self.noise) if self.adapt else self.least_ridge
+        return max(self.min_ridge, self.noise) if self.adapt else self.min_ridge
 
     def complete(self, X: Array, observed: BoolArray) -> Array:
         return Subspace(self.D, self.ridge).complete(X, observed)
-
-    def learn(self, X: Array, observed: BoolArray, keep: float) -> tuple[Self, float]:
-        return learn_in_batches(self, X, observed, keep, BATCH)
 
     def learn_batch(self, X: Array, observed: BoolArray, keep: float) -> tuple[Self, float]:
         r, m = self.D.shape
@@ -158,7 +150,7 @@ class Regression:
         )._unit_codes(), misfit
 
     def _unit_codes(self) -> Self:
-        """The same model with codes of unit covariance."""
+        """Return the same model with codes of unit covariance."""
         r = len(self.D)
         L = np.linalg.cholesky(self.second / self.count + 1e-9 * np.eye(r))
         inverse = np.linalg.inv(L)

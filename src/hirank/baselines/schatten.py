@@ -33,8 +33,7 @@ from hirank._typing import Array, IntArray
 from hirank.core.objective import Basis
 from hirank.kernels import Kernel
 
-RIDGE = 1e-10
-"""Added to G, in units of the mean of k(x, x), so that near copies among landmarks do no harm."""
+RIDGE = 1e-10  # added to G, over the mean of k(x, x): near copies among landmarks do no harm
 
 
 class Evaluation(NamedTuple):
@@ -62,17 +61,17 @@ class Penalty:
     gamma: float
     power: float = 0.5
 
-    def of_spectrum(self, eigenvalues: Array) -> float:
-        """F of a kernel matrix with these eigenvalues."""
+    def evaluate_spectrum(self, eigenvalues: Array) -> float:
+        """Return F of a kernel matrix with these eigenvalues."""
         s, g = self.power / 2, self.gamma
         return float(np.sum((eigenvalues / g + 1) ** s - 1) * g / (2 * s))
 
     def weights(self, eigenvalues: Array) -> Array:
-        """The eigenvalues of W, between 0 and 1, that belong to those of K."""
+        """Return the eigenvalues of W, between 0 and 1, that belong to those of K."""
         return (eigenvalues / self.gamma + 1) ** (self.power / 2 - 1)
 
     def exact(self, X: Array) -> Evaluation:
-        """F and its gradient from all of K: O(n^2) memory, O(n^3) time."""
+        """Return F and its gradient from all of K: O(n^2) memory, O(n^3) time."""
         bound = self.kernel.bind(X)
         K, slope = bound.rows(X)
         values, U = np.linalg.eigh(K)
@@ -82,10 +81,12 @@ class Penalty:
         P *= slope
         gradient = bound.pull_rows(P, X)  # half of it comes from each argument, F is half of f
         root = (np.sqrt(_ratio(1 - w, values)) * U).T
-        return Evaluation(self.of_spectrum(values), gradient, RootBasis.of(self.kernel, X, root))
+        return Evaluation(
+            self.evaluate_spectrum(values), gradient, RootBasis.with_root(self.kernel, X, root)
+        )
 
     def with_landmarks(self, X: Array, landmarks: IntArray) -> Evaluation:
-        """The bound by landmarks, indices of r rows of X: O(n r) memory, O(n r (m + r)) time."""
+        """Return the bound by landmarks, indices of r rows: O(n r) memory, O(n r (m + r)) time."""
         kernel, D = self.kernel, X[landmarks]
         diag = kernel.diag(X)
         basis = Basis(kernel, D, RIDGE * float(diag.mean()))
@@ -94,7 +95,7 @@ class Penalty:
         values, Q = np.linalg.eigh(V.T @ V)
         values = np.maximum(values, 0)
         kept = 1 - self.weights(values)
-        value = self.of_spectrum(values) + float(diag.sum() - values.sum()) / 2
+        value = self.evaluate_spectrum(values) + float(diag.sum() - values.sum()) / 2
         RQ = basis.root.T @ Q
         P = V @ ((Q * kept) @ RQ.T)
         P *= slope
@@ -106,10 +107,10 @@ class Penalty:
         gradient[landmarks] += basis.bound.pull_rows(of_G * basis.gram[1], D)
         gradient[landmarks] -= basis.bound.pull_points(P, X)
         root = np.sqrt(kept)[:, None] * RQ.T
-        return Evaluation(value, gradient, RootBasis.of(kernel, D, root))
+        return Evaluation(value, gradient, RootBasis.with_root(kernel, D, root))
 
     def __call__(self, X: Array, landmarks: IntArray | None) -> Evaluation:
-        """F and its gradient, or its bound by landmarks if there are any."""
+        """Return F and its gradient, or its bound by landmarks if there are any."""
         return self.exact(X) if landmarks is None else self.with_landmarks(X, landmarks)
 
 
@@ -122,19 +123,19 @@ class RootBasis(Basis):
     """
 
     @classmethod
-    def of(cls, kernel: Kernel, D: Array, root: Array) -> RootBasis:
+    def with_root(cls, kernel: Kernel, D: Array, root: Array) -> RootBasis:
         basis = cls(kernel, D, beta=0.0)
         basis.__dict__["root"] = root  # where the cached property keeps it
         return basis
 
 
 def _ratio(a: Array, b: Array) -> Array:
-    """A / b, and 0 where b is lost in rounding."""
+    """Return a / b, and 0 where b is lost in rounding."""
     return np.divide(a, b, out=np.zeros_like(a), where=b > 1e-13 * b.max(initial=0))
 
 
 def pick_landmarks(X: Array, kernel: Kernel, r: int) -> IntArray:
-    """At most r rows of X, n x m, whose images span the others well.
+    """Return at most r rows of X, n x m, whose images span the others well.
 
     Each is the row that is farthest from the span of those before: the pivots of a Cholesky
     factorization of K, of which only r columns are ever computed.
@@ -143,7 +144,7 @@ def pick_landmarks(X: Array, kernel: Kernel, r: int) -> IntArray:
     left = kernel.diag(X).astype(np.float64)
     enough = 1e-12 * float(left.max())
     columns = np.zeros((r, n))
-    chosen: list[int] = []
+    selected: list[int] = []
     for j in range(min(r, n)):
         i = int(left.argmax())
         if left[i] <= enough:
@@ -152,5 +153,5 @@ def pick_landmarks(X: Array, kernel: Kernel, r: int) -> IntArray:
         columns[j] = k / np.sqrt(left[i])
         left = np.maximum(left - columns[j] ** 2, 0)
         left[i] = 0
-        chosen.append(i)
-    return np.sort(np.array(chosen or [0], dtype=np.intp))
+        selected.append(i)
+    return np.sort(np.array(selected or [0], dtype=np.intp))

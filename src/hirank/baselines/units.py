@@ -1,4 +1,4 @@
-"""Center and spread of the features of a stream, which forget."""
+"""Center and spread of the features of a stream, in which old rows fade."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ import numpy as np
 from hirank._typing import Array, BoolArray
 from hirank.core.scaling import Scaling
 
-Numbers = Array
+MAX_DEVIATION = 30.0  # standard deviations to which values are clipped before they are learned from
 
 
 def measure_lasting_scale(X: Array, observed: BoolArray, *, scale: bool) -> Scaling:
-    """The scaling of X, n x m, in which every feature varies.
+    """Return the scaling of X, n x m, in which every feature varies.
 
-    One that has not done so yet may later: its spread is taken for 1.
+    A feature that has not varied yet may do so later: its spread is taken for 1.
     """
     scaling = Scaling.measure(X, observed, scale=scale and "standard")
     return replace(scaling, spread=np.where(scaling.varying, scaling.spread, 1.0))
@@ -25,19 +25,19 @@ def measure_lasting_scale(X: Array, observed: BoolArray, *, scale: bool) -> Scal
 class Units:
     """Sums over rows, per feature, of 1, x - origin and its square, in which old rows fade."""
 
-    origin: Numbers  # m; so that large values do not hide a small spread
-    sums: Numbers  # 3 x m
+    origin: Array  # m; so that a small spread keeps its digits beside large values
+    sums: Array  # 3 x m
     scaling: Scaling
 
     @classmethod
     def start(cls, scaling: Scaling, weight: float) -> Units:
-        """Units that begin with a scaling, as if measured on so many rows."""
+        """Return units that begin with a scaling, as if measured on so many rows."""
         m = len(scaling.mean)
         sums = weight * np.stack([np.ones(m), np.zeros(m), scaling.spread**2])
         return cls(scaling.mean, sums, scaling)
 
-    def learn(self, rows: Numbers, keep: float) -> Units:
-        """The units after rows with NaN in their holes, n x m; each fades those before by keep."""
+    def learn(self, rows: Array, keep: float) -> Units:
+        """Return the units after rows, n x m, NaN = missing; each fades those before by `keep`."""
         fading = keep ** np.arange(len(rows) - 1, -1, -1.0)
         known, values = ~np.isnan(rows), np.nan_to_num(rows - self.origin)
         new = np.stack([fading @ known, fading @ values, fading @ values**2])
@@ -49,3 +49,11 @@ class Units:
         fine = variance > 1e-12 * np.maximum(mean**2, self.scaling.spread**2)
         spread = np.where(fine, np.sqrt(np.maximum(variance, 0)), self.scaling.spread)
         return replace(self, sums=sums, scaling=Scaling(center, spread, center))
+
+    def clip(self, rows: Array) -> Array:
+        """Clip values of rows, n x m, so that an outlier cannot destroy what was learned.
+
+        If all values are far out, the units follow.
+        """
+        center, limit = self.scaling.center, MAX_DEVIATION * self.scaling.spread
+        return np.clip(rows, center - limit, center + limit)

@@ -152,7 +152,7 @@ class SSC(ClusterMixin, BaseEstimator):
         check_params(self, _RULES)
 
     def _completed(self, table: Array, random_state: np.random.RandomState) -> Array:
-        """The table without holes, n x (features with an observed entry)."""
+        """Return the table imputed, n x (features with an observed entry)."""
         missing = np.isnan(table)
         self.completer_ = None
         if not missing.any():
@@ -241,7 +241,7 @@ class SSC(ClusterMixin, BaseEstimator):
 
 
 def _unit_size(table: Array) -> Array:
-    """The table divided by its largest entry, so that squares can't overflow."""
+    """Return the table divided by its largest entry, so that squares cannot overflow."""
     largest = np.abs(table).max(initial=0)
     return table / largest if largest > 0 else table
 

@@ -48,18 +48,19 @@ class Algorithm2State:
 
     @classmethod
     def start(cls, D: Array) -> Algorithm2State:
-        """A stream that has seen nothing, at the dictionary D, r x m."""
+        """Return a stream that has seen nothing, at the dictionary D, r x m."""
         return cls(D, np.zeros_like(D))
 
     def restart(self) -> Algorithm2State:
-        """The stream without its momentum, as the paper begins every pass over a table."""
+        """Return the stream without its momentum, as the paper begins every pass over a table."""
         return Algorithm2State(self.D, np.zeros_like(self.D), self.rejected)
 
 
 def falling_betas(passes: int, first: float = FIRST_BETA, last: float = LAST_BETA) -> Array:
-    """A beta for each pass over a table, falling by a constant factor; their mean for one pass.
+    """Return a beta for each pass over a table, falling by a constant factor.
 
-    The paper keeps beta. Early passes, when most of what is filled in is wrong, do better with more
+    A single pass gets their geometric mean. The paper keeps beta. Early passes, when most imputed
+    values are wrong, do better with more
     of it, and late ones with less.
 
     Examples
@@ -87,7 +88,7 @@ def paper_pass(
     momentum: float = 0.5,
     relaxation: float = 1.1,
 ) -> tuple[Array, Array, Algorithm2State]:
-    """One pass over the rows of X, n x m, in order: completed X, codes Z and the stream after it.
+    """Pass over the rows of X, n x m, in order; return X completed, codes and the stream.
 
     All results are new arrays of float64. A batch that leads to numbers that are not finite changes
     nothing, and ``stream.rejected`` counts its samples.
@@ -161,7 +162,7 @@ def paper_pass(
 
 
 def _kernel_numbers(kernel: Kernel) -> tuple[int, float]:
-    """The kernel as :mod:`hirank.optim.algorithm2_steps` takes it: degree (0: RBF), offset."""
+    """Return the kernel as `hirank.optim.algorithm2_steps` takes it: degree (0: RBF), offset."""
     if isinstance(kernel, Poly):
         return int(kernel.degree), float(kernel.offset)
     if not isinstance(kernel, RBF):

@@ -13,7 +13,7 @@ from hirank._text import plural
 from hirank._typing import Array, BoolArray
 from hirank.kernels import Kernel
 from hirank.models.fit_dictionary import RESTART_AFTER
-from hirank.optim.early_stopping import AS_GOOD, HOPELESS, PATIENCE
+from hirank.optim.early_stopping import AS_GOOD, is_past_minimum
 from hirank.optim.lbfgs import LBFGS
 from hirank.optim.path import PathPoint, Setting, SolverConfig, Stage, minimize_path
 from hirank.optim.restarts import restart_samples
@@ -74,7 +74,7 @@ class PathTrial:
     def finished(self) -> bool:
         """Whether no further stage is worth fitting."""
         all_fitted = self.first + len(self.ends) == len(self.spec.stages)
-        return all_fitted or _is_past_best(self.losses)
+        return all_fitted or is_past_minimum(self.losses)
 
     @property
     def label(self) -> str:
@@ -186,7 +186,7 @@ class PathFitter:
                 ]
             )
             losses.append(self.data.loss([end.X for end in ends[-1]]))
-            if self.data.monitor.stopped or _is_past_best(losses) or stage + 1 == last:
+            if self.data.monitor.stopped or is_past_minimum(losses) or stage + 1 == last:
                 break
             states = [
                 self._restart(stage, end, observed, spec)
@@ -208,10 +208,3 @@ class PathFitter:
             return end.X, end.D
         data = self.data
         return restart_samples(end.X, end.D, observed, end.setting, data.workers, data.bounds)
-
-
-def _is_past_best(losses: Sequence[float]) -> bool:
-    """Return whether the last stages were all clearly worse than the best one."""
-    if len(losses) <= PATIENCE:
-        return False
-    return all(loss > HOPELESS * min(losses) for loss in losses[-PATIENCE:])
