@@ -79,3 +79,7 @@ def check_counts(**values: Any) -> None:
     """Raise ParameterError unless all values are positive integers."""
     for name, value in values.items():
         count()(name, value)
+
+
+AUTO_COUNT = optional(count(), "auto")
+AUTO_NUMBER = optional(number(above=0), "auto")

@@ -30,7 +30,7 @@ def test_linear_subspaces_are_found(n_components, seed):
     X, true = subspaces(seed=seed)
     model = SSC(3, affine=False, n_components=n_components, random_state=0).fit(X)
     assert clustering_error(true, model.labels_) == 0
-    assert model.stop_reason_.startswith("Every sample")
+    assert model.stop_reason_.startswith("Converged: every sample")
     assert model.completer_ is None
 
 
@@ -135,7 +135,7 @@ def test_affinity_keeps_the_largest():
 def test_unfinished_codes_are_told(linear):
     model = SSC(3, max_iter=1, random_state=0).fit(linear[0])
     assert model.n_iter_ == 1
-    assert "raise max_iter (1)" in model.stop_reason_
+    assert "Reached max_iter=1 for" in model.stop_reason_
 
 
 def test_verbose_writes_to_standard_error(linear, capsys):
@@ -150,19 +150,19 @@ class HalfDone(SimpleImputer):
 
 def test_bad_tables_are_explained(linear):
     X = linear[0].copy()
-    with pytest.raises(ValueError, match=r"n_clusters=200 is more than n_samples=120"):
+    with pytest.raises(ValueError, match="n_clusters must be at most n_samples=120; got 200"):
         SSC(200).fit(X)
-    with pytest.raises(ValueError, match="n_components=13 is more than the 12 directions"):
+    with pytest.raises(ValueError, match=r"n_components must be None or at most 12.*got 13"):
         SSC(3, n_components=13).fit(X)
     with pytest.raises(ValueError, match=r"orthogonal to all others.*affine=True"):
         SSC(2, affine=False).fit(np.eye(4))
     with pytest.raises(ValueError, match=r"All coefficients are zero: alpha=1e-05.*Raise alpha"):
         SSC(3, affine=False, alpha=1e-5).fit(X)
     X[0, 0] = np.nan
-    with pytest.raises(ValueError, match="HalfDone did not complete X"):
+    with pytest.raises(ValueError, match="HalfDone did not impute X"):
         SSC(3, completer=HalfDone()).fit(X)
     X[[3, 7]] = np.nan
-    with pytest.raises(ValueError, match=r"Rows 3, 7 have no observed entry.*Leave them out"):
+    with pytest.raises(ValueError, match=r"Rows 3, 7 have no observed values.*Leave them out"):
         SSC(3).fit(X)
 
 

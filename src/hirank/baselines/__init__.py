@@ -1,10 +1,10 @@
-"""The systems that the paper compares with, on the interface of :class:`hirank.KFMC`.
+"""The systems that the paper compares KFMC with, as scikit-learn transformers.
 
 - Low rank: `LRF`, `NNM`, `SoftImpute`; as rows arrive, `GROUSE` and `OnlineLRF`.
 - Unions of linear subspaces: `SFMC`, `GroupSparse`; as rows arrive, `DLSR`.
 - Low rank in the feature space of a kernel: `VMC` (polynomial), `NLMC` (RBF).
 
-All fill the table that they learn from (``fit_transform``) and new rows (``transform``).
+All impute the table that they are fitted to (``fit_transform``) and new rows (``transform``).
 """
 
 from hirank.baselines.dlsr import DLSR

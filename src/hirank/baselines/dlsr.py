@@ -7,7 +7,7 @@ from typing import ClassVar, Self
 
 import numpy as np
 
-from hirank._checks import Rule, count, number, optional
+from hirank._checks import AUTO_COUNT, AUTO_NUMBER, Rule
 from hirank._typing import Array, BoolArray
 from hirank.baselines.online import ONLINE_RULES, BatchModel, OnlineBaseline
 from hirank.baselines.sfmc import FactorPath, start_atoms
@@ -90,9 +90,9 @@ class DLSR(OnlineBaseline):
     >>> from hirank.baselines import DLSR
     >>> rng = np.random.default_rng(0)
     >>> X = rng.normal(size=(400, 2)) @ rng.normal(size=(2, 12))
-    >>> holes = np.where(rng.random(X.shape) < 0.2, np.nan, X)
-    >>> model = DLSR(6, n_warmup=100, random_state=0).partial_fit(holes[:300])
-    >>> filled = model.partial_fit_transform(holes[300:])
+    >>> X_missing = np.where(rng.random(X.shape) < 0.2, np.nan, X)
+    >>> model = DLSR(6, n_warmup=100, random_state=0).partial_fit(X_missing[:300])
+    >>> filled = model.partial_fit_transform(X_missing[300:])
     >>> bool(np.abs(filled - X[300:]).mean() < 0.01)
     True
     """
@@ -104,8 +104,8 @@ class DLSR(OnlineBaseline):
     scale: bool | str = False
 
     _rules: ClassVar[dict[str, Rule]] = {
-        "n_components": optional(count(), "auto"),
-        "l1": optional(number(above=0), "auto"),
+        "n_components": AUTO_COUNT,
+        "l1": AUTO_NUMBER,
         **ONLINE_RULES,
     }
 

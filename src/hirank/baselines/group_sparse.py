@@ -8,15 +8,14 @@ from typing import ClassVar
 
 import numpy as np
 
-from hirank._checks import Rule, number, optional
+from hirank._checks import AUTO_NUMBER, Rule
 from hirank._typing import Array, BoolArray
 from hirank.baselines.penalty_path import PenaltyPath
 from hirank.baselines.sparse_codes import (
     SparseRows,
     VanishedCodesError,
-    extrapolation_weights,
+    improve_sparse,
     measure_unit,
-    soft_threshold,
 )
 from hirank.baselines.table_imputer import TABLE_RULES, TableFit, TableImputer
 from hirank.core.init import soft_impute
@@ -43,14 +42,14 @@ class GroupSparse(TableImputer):
     ----------
     l1 : float or "auto", default="auto"
         Weight of the coefficients, in units of the root mean square of the scaled entries: where
-        the path ends. ``"auto"`` hides a few observed entries and takes the one that recovers them
-        best.
+        the path ends. ``"auto"`` holds out a few observed entries and takes the one that recovers
+        them best.
     max_iter : int, default=10
-        Most steps for each l1 on the path.
+        Steps for each l1 on the path, at most.
     tol : float, default=1e-4
         Steps for an l1 end when the objective falls by less than this fraction in one.
     random_state : int, RandomState or None, default=None
-        Chooses the entries that are hidden.
+        Selects the entries that are held out.
     scale, missing_values, add_indicator, keep_empty_features, verbose
         As in :class:`hirank.KFMC`, but without scaling by default: centered features turn linear
         subspaces into affine ones. Use ``scale=True`` if features lie far from 0.
@@ -86,8 +85,8 @@ class GroupSparse(TableImputer):
     >>> from hirank.baselines import GroupSparse
     >>> rng = np.random.default_rng(0)
     >>> X = rng.normal(size=(60, 2)) @ rng.normal(size=(2, 12))
-    >>> holes = np.where(rng.random(X.shape) < 0.2, np.nan, X)
-    >>> filled = GroupSparse(1e-3).fit_transform(holes)
+    >>> X_missing = np.where(rng.random(X.shape) < 0.2, np.nan, X)
+    >>> filled = GroupSparse(1e-3).fit_transform(X_missing)
     >>> bool(np.abs(filled - X).max() < 0.05)
     True
     """
@@ -99,7 +98,7 @@ class GroupSparse(TableImputer):
     random_state: int | np.random.RandomState | None = None
     scale: bool | str = False
 
-    _rules: ClassVar[dict[str, Rule]] = {"l1": optional(number(above=0), "auto"), **TABLE_RULES}
+    _rules: ClassVar[dict[str, Rule]] = {"l1": AUTO_NUMBER, **TABLE_RULES}
 
     def _max_steps(self) -> int:
         return (1 + (self.l1 == "auto")) * (len(ExpressionPath.penalties) + 1) * self.max_iter
@@ -200,31 +199,22 @@ def improve_coefficients(C: Array, X: Array, l1: float, working_set: int = WORKI
         count = min(n - 1, max(working_set, int(np.isinf(wanted).sum(axis=1).max())))
         selected = np.argpartition(-wanted, count - 1, axis=1)[:, :count]
         start = np.take_along_axis(B[rows], selected, axis=1)
-        after = _proximal_steps(start, U[selected], X[rows], l1, limit)
+        after = _improve_rows(start, U[selected], X[rows], l1, limit)
         B[rows] = 0
         B[rows[:, None], selected] = after
     return B / sizes
 
 
-def _proximal_steps(start: Array, atoms: Array, X: Array, l1: float, limit: float) -> Array:
-    """Return codes, n x k, of rows X, n x m, each in atoms of its own, n x k x m.
-
-    A row whose objective has risen keeps its codes.
-    """
-
-    def residual(codes: Array) -> Array:
-        return (codes[:, None, :] @ atoms)[:, 0] - X
-
-    def objectives(codes: Array) -> Array:
-        return np.sum(residual(codes) ** 2, axis=1) / 2 + l1 * np.abs(codes).sum(axis=1)
-
-    before, ahead = start, start
-    for weight in extrapolation_weights(CODE_STEPS):
-        gradient = (atoms @ residual(ahead)[:, :, None])[:, :, 0]
-        after = soft_threshold(ahead - gradient / limit, l1 / limit)
-        ahead = after + weight * (after - before)
-        before = after
-    return np.where((objectives(before) > objectives(start))[:, None], start, before)
+def _improve_rows(start: Array, atoms: Array, X: Array, l1: float, limit: float) -> Array:
+    """Return codes, n x k, of rows X, n x m, each in atoms of its own, n x k x m."""
+    return improve_sparse(
+        start,
+        lambda Z: (Z[:, None, :] @ atoms)[:, 0] - X,
+        lambda R: (atoms @ R[:, :, None])[:, :, 0],
+        l1,
+        limit,
+        CODE_STEPS,
+    )
 
 
 def improve_entries(C: Array, X: Array, missing: BoolArray, l1: float) -> tuple[Array, float]:

@@ -7,7 +7,7 @@ from typing import ClassVar, Self
 
 import numpy as np
 
-from hirank._checks import Rule, count, number, optional
+from hirank._checks import AUTO_COUNT, Rule, number
 from hirank._typing import Array, BoolArray
 from hirank.baselines.online import ONLINE_RULES, OnlineBaseline
 from hirank.models.als import start_subspace
@@ -65,9 +65,9 @@ class GROUSE(OnlineBaseline):
     >>> from hirank.baselines import GROUSE
     >>> rng = np.random.default_rng(0)
     >>> X = rng.normal(size=(400, 2)) @ rng.normal(size=(2, 8))
-    >>> holes = np.where(rng.random(X.shape) < 0.2, np.nan, X)
-    >>> model = GROUSE(rank=2, scale=False, random_state=0).partial_fit(holes[:300])
-    >>> filled = model.partial_fit_transform(holes[300:])
+    >>> X_missing = np.where(rng.random(X.shape) < 0.2, np.nan, X)
+    >>> model = GROUSE(rank=2, scale=False, random_state=0).partial_fit(X_missing[:300])
+    >>> filled = model.partial_fit_transform(X_missing[300:])
     >>> bool(np.abs(filled - X[300:]).mean() < 0.01)
     True
     """
@@ -78,7 +78,7 @@ class GROUSE(OnlineBaseline):
     cut: float = 0.03
 
     _rules: ClassVar[dict[str, Rule]] = {
-        "rank": optional(count(), "auto"),
+        "rank": AUTO_COUNT,
         "step": number(above=0, most=1),
         "cut": number(least=0, most=1),
         **ONLINE_RULES,
@@ -131,6 +131,6 @@ class TurningSubspace:
 
 
 def _codes(U: Array, x: Array, observed: BoolArray, cut: float) -> Array:
-    """Least squares codes, r, of the observed entries of x, m."""
+    """Return least squares codes, r, of the observed entries of x, m."""
     rcond = max(cut, 1e-10)
     return np.linalg.lstsq(U[observed], x[observed], rcond=rcond)[0]

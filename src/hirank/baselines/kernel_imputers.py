@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from hirank._checks import Rule, count, number, optional
+from hirank._checks import AUTO_COUNT, AUTO_NUMBER, Rule, number
 from hirank._typing import Array, BoolArray
 from hirank.baselines.reweighted import KernelPath, fit_irls
 from hirank.baselines.table_imputer import TABLE_RULES, TableFit, TableImputer
@@ -21,8 +21,8 @@ from hirank.optim.trace import Monitor
 
 IRLS_RULES: dict[str, Rule] = {
     "power": number(above=0, most=1),
-    "smoothing": optional(number(above=0), "auto"),
-    "n_landmarks": optional(count(), "auto"),
+    "smoothing": AUTO_NUMBER,
+    "n_landmarks": AUTO_COUNT,
     **TABLE_RULES,
 }
 _ANY_TABLE = np.ones((1, 1)), np.ones((1, 1), bool)
@@ -88,7 +88,7 @@ class VMC(IRLSImputer):
     """Imputation of tables whose rows lie on an algebraic variety, or a union of subspaces.
 
     Such rows satisfy polynomial equations, so their monomials up to some degree, the images of the
-    rows under a polynomial kernel, span few dimensions. Missing entries are chosen such that the
+    rows under a polynomial kernel, span few dimensions. Missing entries are imputed such that the
     Schatten-p penalty of these images is low, by iteratively reweighted least squares (Ongie,
     Willett, Nowak and Balzano 2017).
 
@@ -104,18 +104,18 @@ class VMC(IRLSImputer):
         more easily.
     smoothing : float or "auto", default="auto"
         Where the smoothing of the penalty ends, in units of the mean of k(x, x); it falls from 0.1,
-        a decade a stage. ``"auto"`` goes down to 1e-8 or stops where a few hidden entries are
+        a decade a stage. ``"auto"`` goes down to 1e-8 or stops where a few held-out entries are
         recovered best.
     n_landmarks : int or "auto", default="auto"
-        Samples that stand for all others in the kernel matrix, chosen anew in each stage. As many
-        as samples is exact; memory is proportional to it. ``"auto"`` takes
+        Samples that represent all others in the kernel matrix, selected anew in each stage. All of
+        them is exact; memory is proportional to their number. ``"auto"`` takes
         ``3.8 * n_samples**0.6``, between 150 and 400.
     max_iter : int, default=150
-        Most steps in each stage.
+        Steps in each stage, at most.
     tol : float, default=1e-3
         A stage ends when the penalty fell by less than this fraction over ten steps.
     random_state : int, RandomState or None, default=None
-        Chooses the entries that are hidden if ``smoothing="auto"``.
+        Selects the entries that are held out if ``smoothing="auto"``.
     scale, missing_values, add_indicator, keep_empty_features, verbose
         As in :class:`hirank.KFMC`.
 
@@ -130,7 +130,7 @@ class VMC(IRLSImputer):
 
     Notes
     -----
-    ``transform`` chooses the missing entries of a new sample such that its image is close to the
+    ``transform`` imputes the missing entries of a new sample such that its image is close to the
     span of the images of the landmarks.
 
     Examples
@@ -140,8 +140,8 @@ class VMC(IRLSImputer):
     >>> rng = np.random.default_rng(0)
     >>> P, s = rng.normal(size=(2, 8)), rng.uniform(-1, 1, size=(80, 1))
     >>> X = np.hstack([s, s**2]) @ P  # a parabola in a plane
-    >>> holes = np.where(rng.random(X.shape) < 0.3, np.nan, X)
-    >>> filled = VMC(random_state=0).fit_transform(holes)
+    >>> X_missing = np.where(rng.random(X.shape) < 0.3, np.nan, X)
+    >>> filled = VMC(random_state=0).fit_transform(X_missing)
     >>> bool(np.abs(filled - X).max() < 0.01)
     True
     """
@@ -149,9 +149,9 @@ class VMC(IRLSImputer):
     degree: int = 2
     offset: float = 1.0
 
-    def _check_parameters(self) -> None:
-        Poly(self.degree, self.offset)
-        super()._check_parameters()
+    def _check_params(self) -> None:
+        super()._check_params()
+        Poly(self.degree, self.offset)  # raises
 
     def _paths(self, X: Array, observed: BoolArray) -> list[KernelPath]:
         size = X.shape[1] * float(np.mean(np.square(X[observed])))
@@ -166,19 +166,19 @@ BANDWIDTHS = (3.0, 1.0, 0.5)
 class NLMC(IRLSImputer):
     """Imputation of tables whose rows lie on smooth surfaces.
 
-    Seen through an RBF kernel, the images of such rows are close to a space of few dimensions.
-    Missing entries are chosen such that the Schatten-p penalty of these images is low, by
+    Under an RBF kernel, the images of such rows are close to a space of few dimensions. Missing
+    entries are imputed such that the Schatten-p penalty of these images is low, by
     iteratively reweighted least squares (Fan and Chow 2018), as in :class:`VMC`.
 
     Parameters
     ----------
     bandwidth : float or "auto", default="auto"
         Length scale of the kernel as a multiple of the mean distance between samples. ``"auto"``
-        takes that of 0.5, 1 and 3 which recovers a few hidden entries best.
+        takes the one of 0.5, 1 and 3 that recovers a few held-out entries best.
     smoothing : float or "auto", default="auto"
         As in :class:`VMC`. On noisy data, narrow kernels fit best with more of it.
     random_state : int, RandomState or None, default=None
-        Chooses the entries that are hidden.
+        Selects the entries that are held out.
     power, n_landmarks, max_iter
         As in :class:`VMC`.
     tol : float, default=3e-4
@@ -202,9 +202,9 @@ class NLMC(IRLSImputer):
     >>> from hirank.baselines import NLMC
     >>> t = np.linspace(-1, 1, 60)
     >>> X = np.column_stack([t, t**2, t**3, np.cos(3 * t)])
-    >>> holes = X.copy()
-    >>> holes[::3, 1] = np.nan
-    >>> filled = NLMC(random_state=0).fit_transform(holes)
+    >>> X_missing = X.copy()
+    >>> X_missing[::3, 1] = np.nan
+    >>> filled = NLMC(random_state=0).fit_transform(X_missing)
     >>> bool(np.abs(filled - X).max() < 0.05)
     True
     """
@@ -213,10 +213,7 @@ class NLMC(IRLSImputer):
     _: KW_ONLY
     tol: float = 3e-4
 
-    _rules: ClassVar[dict[str, Rule]] = {
-        "bandwidth": optional(number(above=0), "auto"),
-        **IRLS_RULES,
-    }
+    _rules: ClassVar[dict[str, Rule]] = {"bandwidth": AUTO_NUMBER, **IRLS_RULES}
 
     def _paths(self, X: Array, observed: BoolArray) -> list[KernelPath]:
         bandwidths = BANDWIDTHS if self.bandwidth == "auto" else (float(self.bandwidth),)

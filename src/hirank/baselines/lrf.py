@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from hirank._checks import Rule, count, number, optional
+from hirank._checks import AUTO_COUNT, AUTO_NUMBER, Rule
 from hirank._typing import Array, BoolArray
 from hirank.baselines.table_imputer import NO_SUBSPACE, TABLE_RULES, LinearImputer, TableFit
 from hirank.core.masking import mask_entries
@@ -31,17 +31,17 @@ class LRF(LinearImputer):
     Parameters
     ----------
     rank : int or "auto", default="auto"
-        At most the smaller side of the table. ``"auto"`` hides a few observed entries and takes
+        At most the smaller side of the table. ``"auto"`` holds out a few observed entries and takes
         the rank, and the ridge unless given, that recovers them best.
     ridge : float or "auto", default="auto"
         Weight of the size of the factors, in units of the largest singular value of the scaled
-        table with zeros in its holes.
+        table with 0 at missing entries.
     max_iter : int, default=200
-        Most steps at the last rank.
+        Steps at the last rank, at most.
     tol : float, default=1e-4
         They end when the objective falls by less than this fraction in one.
     random_state : int, RandomState or None, default=None
-        Chooses the entries that are hidden.
+        Selects the entries that are held out.
     scale, missing_values, add_indicator, keep_empty_features, verbose
         As in :class:`hirank.KFMC`.
 
@@ -65,8 +65,8 @@ class LRF(LinearImputer):
     >>> from hirank.baselines import LRF
     >>> rng = np.random.default_rng(0)
     >>> X = rng.normal(size=(60, 2)) @ rng.normal(size=(2, 8))
-    >>> holes = np.where(rng.random(X.shape) < 0.2, np.nan, X)
-    >>> filled = LRF(rank=2, ridge=1e-8, scale=False).fit_transform(holes)
+    >>> X_missing = np.where(rng.random(X.shape) < 0.2, np.nan, X)
+    >>> filled = LRF(rank=2, ridge=1e-8, scale=False).fit_transform(X_missing)
     >>> bool(np.abs(filled - X).max() < 1e-3)
     True
     """
@@ -78,11 +78,7 @@ class LRF(LinearImputer):
     tol: float = 1e-4
     random_state: int | np.random.RandomState | None = None
 
-    _rules: ClassVar[dict[str, Rule]] = {
-        "rank": optional(count(), "auto"),
-        "ridge": optional(number(above=0), "auto"),
-        **TABLE_RULES,
-    }
+    _rules: ClassVar[dict[str, Rule]] = {"rank": AUTO_COUNT, "ridge": AUTO_NUMBER, **TABLE_RULES}
 
     def _max_steps(self) -> int:
         config = ALSConfig()

@@ -29,13 +29,13 @@ class NNM(LinearImputer):
     Minimizes |A|_* over all tables A that agree with X in the observed entries (Candes and Recht
     2009), by the inexact augmented Lagrangian method: A by singular value thresholding, the missing
     entries, and the multipliers in turn, with the weight of the constraint adapted until both
-    residuals vanish. Exact for tables of low rank with few missing entries. There is nothing to
-    choose.
+    residuals vanish. Exact for tables of low rank with few missing entries. There is nothing
+    to select.
 
     Parameters
     ----------
     max_iter : int, default=1000
-        Most steps.
+        Steps, at most.
     tol : float, default=1e-5
         Steps end when both residuals are below this fraction of the table.
     scale, missing_values, add_indicator, keep_empty_features, verbose
@@ -62,9 +62,9 @@ class NNM(LinearImputer):
     >>> from hirank.baselines import NNM
     >>> rng = np.random.default_rng(0)
     >>> X = rng.normal(size=(60, 2)) @ rng.normal(size=(2, 12))
-    >>> holes = np.where(rng.random(X.shape) < 0.2, np.nan, X)
+    >>> X_missing = np.where(rng.random(X.shape) < 0.2, np.nan, X)
     >>> model = NNM(scale=False)
-    >>> filled = model.fit_transform(holes)
+    >>> filled = model.fit_transform(X_missing)
     >>> bool(np.abs(filled - X).max() < 1e-2), model.rank_
     (True, 2)
     """

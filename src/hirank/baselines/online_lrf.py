@@ -7,7 +7,7 @@ from typing import ClassVar, Self
 
 import numpy as np
 
-from hirank._checks import Rule, count, number, optional
+from hirank._checks import AUTO_COUNT, AUTO_NUMBER, Rule
 from hirank._typing import Array, BoolArray
 from hirank.baselines.online import ONLINE_RULES, BatchModel, OnlineBaseline
 from hirank.models.als import start_subspace
@@ -65,9 +65,9 @@ class OnlineLRF(OnlineBaseline):
     >>> from hirank.baselines import OnlineLRF
     >>> rng = np.random.default_rng(0)
     >>> X = rng.normal(size=(400, 2)) @ rng.normal(size=(2, 8))
-    >>> holes = np.where(rng.random(X.shape) < 0.2, np.nan, X)
+    >>> X_missing = np.where(rng.random(X.shape) < 0.2, np.nan, X)
     >>> model = OnlineLRF(rank=2, ridge=1e-6, scale=False, random_state=0)
-    >>> filled = model.partial_fit(holes[:300]).partial_fit_transform(holes[300:])
+    >>> filled = model.partial_fit(X_missing[:300]).partial_fit_transform(X_missing[300:])
     >>> bool(np.abs(filled - X[300:]).mean() < 0.01)
     True
     """
@@ -76,11 +76,7 @@ class OnlineLRF(OnlineBaseline):
     ridge: float | str = "auto"
     _: KW_ONLY
 
-    _rules: ClassVar[dict[str, Rule]] = {
-        "rank": optional(count(), "auto"),
-        "ridge": optional(number(above=0), "auto"),
-        **ONLINE_RULES,
-    }
+    _rules: ClassVar[dict[str, Rule]] = {"rank": AUTO_COUNT, "ridge": AUTO_NUMBER, **ONLINE_RULES}
 
     def _start(self, X: Array, observed: BoolArray, rng: np.random.Generator) -> Regression:
         D, noise = start_subspace(X, observed, self.rank, rng)

@@ -3,8 +3,8 @@
 For each smoothing gamma of a path the penalty is lowered over the missing entries. The gradient of
 the penalty is that of the least squares with the weights of the moment, so weights are renewed with
 every step; the curvature of the least squares, sample by sample, guides the steps (L-BFGS with a
-line search: within a stage the penalty can't rise). Between stages, samples that fit badly try
-again from where their neighbors are: on unions of surfaces some start near the wrong one.
+line search: within a stage the penalty cannot rise). Between stages, samples that fit badly
+restart from where their neighbors are: on unions of surfaces some start near the wrong one.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 
-from hirank._checks import Rule, count, number, optional
+from hirank._checks import AUTO_COUNT, AUTO_NUMBER, Rule
 from hirank._typing import Array, BoolArray
 from hirank.baselines.penalty_path import PenaltyPath
 from hirank.baselines.sparse_codes import (
@@ -46,13 +46,13 @@ class SFMC(TableImputer):
         ``"auto"`` takes three per feature.
     l1 : float or "auto", default="auto"
         Weight of the codes, in units of the root mean square of the scaled entries: where the path
-        ends. ``"auto"`` hides a few observed entries and takes the one that recovers them best.
+        ends. ``"auto"`` holds out a few observed entries and takes the one that recovers them best.
     max_iter : int, default=40
-        Most steps for each l1 on the path.
+        Steps for each l1 on the path, at most.
     tol : float, default=3e-5
         Steps for an l1 end when the objective falls by less than this fraction in one.
     random_state : int, RandomState or None, default=None
-        Chooses the samples that the atoms start from, and the entries that are hidden.
+        Selects the samples that the atoms start from, and the entries that are held out.
     scale, missing_values, add_indicator, keep_empty_features, verbose
         As in :class:`hirank.KFMC`, but without scaling by default: centered features turn linear
         subspaces into affine ones. Use ``scale=True`` if features lie far from 0.
@@ -70,7 +70,7 @@ class SFMC(TableImputer):
     Notes
     -----
     Codes take a few accelerated proximal steps, atoms a few steps of conjugate gradients, in turn.
-    Where the authors keep l1 fixed, a path of falling l1 is walked here; and sizes are moved
+    Where the authors keep l1 fixed, a path of falling l1 is followed here; and sizes are moved
     between each atom and its codes such that both terms are least, which makes atoms that are not
     needed vanish early. ``transform`` gives new samples their sparse codes by the observed entries,
     then refits them by least squares on the atoms in use.
@@ -81,8 +81,8 @@ class SFMC(TableImputer):
     >>> from hirank.baselines import SFMC
     >>> rng = np.random.default_rng(0)
     >>> X = rng.normal(size=(80, 2)) @ rng.normal(size=(2, 12))
-    >>> holes = np.where(rng.random(X.shape) < 0.2, np.nan, X)
-    >>> filled = SFMC(6, random_state=0).fit_transform(holes)
+    >>> X_missing = np.where(rng.random(X.shape) < 0.2, np.nan, X)
+    >>> filled = SFMC(6, random_state=0).fit_transform(X_missing)
     >>> bool(np.abs(filled - X).max() < 0.05)
     True
     """
@@ -96,8 +96,8 @@ class SFMC(TableImputer):
     scale: bool | str = False
 
     _rules: ClassVar[dict[str, Rule]] = {
-        "n_components": optional(count(), "auto"),
-        "l1": optional(number(above=0), "auto"),
+        "n_components": AUTO_COUNT,
+        "l1": AUTO_NUMBER,
         **TABLE_RULES,
     }
 

@@ -8,7 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from hirank._checks import Rule, number, optional
+from hirank._checks import AUTO_NUMBER, Rule
 from hirank._typing import Array, BoolArray
 from hirank.baselines.penalty_path import PenaltyPath
 from hirank.baselines.table_imputer import NO_SUBSPACE, TABLE_RULES, LinearImputer, TableFit
@@ -30,15 +30,15 @@ class SoftImpute(LinearImputer):
     Parameters
     ----------
     threshold : float or "auto", default="auto"
-        Where the path ends, in units of the largest singular value of the scaled table with zeros
-        in its holes. ``"auto"`` hides a few observed entries and takes the threshold that recovers
-        them best (1e-2 if there are too few to judge by).
+        Where the path ends, in units of the largest singular value of the scaled table with 0
+        at missing entries. ``"auto"`` holds out a few observed entries and takes the threshold that
+        recovers them best (1e-2 if there are too few to hold any out).
     max_iter : int, default=100
-        Most steps for each threshold.
+        Steps for each threshold, at most.
     tol : float, default=1e-4
-        Steps for a threshold end when the filled entries change by less than this fraction.
+        Steps for a threshold end when the imputed values change by less than this fraction.
     random_state : int, RandomState or None, default=None
-        Chooses the entries that are hidden.
+        Selects the entries that are held out.
     scale, missing_values, add_indicator, keep_empty_features, verbose
         As in :class:`hirank.KFMC`.
 
@@ -65,9 +65,9 @@ class SoftImpute(LinearImputer):
     >>> from hirank.baselines import SoftImpute
     >>> rng = np.random.default_rng(0)
     >>> X = rng.normal(size=(60, 2)) @ rng.normal(size=(2, 12))
-    >>> holes = np.where(rng.random(X.shape) < 0.2, np.nan, X)
+    >>> X_missing = np.where(rng.random(X.shape) < 0.2, np.nan, X)
     >>> model = SoftImpute(random_state=0)
-    >>> filled = model.fit_transform(holes)
+    >>> filled = model.fit_transform(X_missing)
     >>> bool(np.abs(filled - X).mean() < 0.02)
     True
     """
@@ -78,10 +78,7 @@ class SoftImpute(LinearImputer):
     tol: float = 1e-4
     random_state: int | np.random.RandomState | None = None
 
-    _rules: ClassVar[dict[str, Rule]] = {
-        "threshold": optional(number(above=0), "auto"),
-        **TABLE_RULES,
-    }
+    _rules: ClassVar[dict[str, Rule]] = {"threshold": AUTO_NUMBER, **TABLE_RULES}
     _quantity: ClassVar[str] = "the imputed values"
 
     def _max_steps(self) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -87,14 +88,30 @@ def soft_threshold(Z: Array, threshold: float | Array) -> Array:
     return Z - np.clip(Z, -threshold, threshold)
 
 
-def extrapolation_weights(steps: int) -> Array:
-    """Return the weights of the extrapolation in so many accelerated proximal steps."""
-    t, weights = 1.0, []
+def improve_sparse(
+    start: Array,
+    residual: Callable[[Array], Array],
+    pull: Callable[[Array], Array],
+    l1: float,
+    limit: float,
+    steps: int,
+) -> Array:
+    """Take accelerated proximal steps on 1/2 |residual(Z)|^2 + l1 |Z|_1, for each row of Z alone.
+
+    The gradient of the first term is pull(residual(Z)), and its curvature at most `limit`. A row
+    whose objective has risen keeps its codes.
+    """
+
+    def objectives(Z: Array) -> Array:
+        return np.sum(residual(Z) ** 2, axis=1) / 2 + l1 * np.abs(Z).sum(axis=1)
+
+    t, before, ahead = 1.0, start, start
     for _ in range(steps):
+        after = soft_threshold(ahead - pull(residual(ahead)) / limit, l1 / limit)
         longer = (1 + np.sqrt(1 + 4 * t * t)) / 2
-        weights.append((t - 1) / longer)
-        t = longer
-    return np.array(weights)
+        ahead = after + (t - 1) / longer * (after - before)
+        t, before = longer, after
+    return np.where((objectives(before) > objectives(start))[:, None], start, before)
 
 
 def improve_codes(
@@ -103,24 +120,12 @@ def improve_codes(
     """Return codes, n x r, after some accelerated proximal steps on all rows at once.
 
     For fits, where codes and dictionary change in turn and neither needs to be exact. X must be 0
-    where not observed. A row whose objective has risen keeps its codes.
+    where not observed.
     """
     if not D.any():
         return np.zeros_like(Z)
-    size = float(np.linalg.norm(D, 2)) ** 2
-    before, ahead = Z, Z
-    for weight in extrapolation_weights(steps):
-        gradient = (observed * (ahead @ D) - X) @ D.T
-        after = soft_threshold(ahead - gradient / size, l1 / size)
-        ahead = after + weight * (after - before)
-        before = after
-    worse = _row_objectives(X, observed, D, before, l1) > _row_objectives(X, observed, D, Z, l1)
-    return np.where(worse[:, None], Z, before)
-
-
-def _row_objectives(X: Array, observed: BoolArray, D: Array, Z: Array, l1: float) -> Array:
-    residual = observed * (Z @ D) - X
-    return np.sum(residual**2, axis=1) / 2 + l1 * np.abs(Z).sum(axis=1)
+    limit = float(np.linalg.norm(D, 2)) ** 2
+    return improve_sparse(Z, lambda Z: observed * (Z @ D) - X, lambda R: R @ D.T, l1, limit, steps)
 
 
 def measure_unit(X: Array, observed: BoolArray) -> float:

@@ -106,7 +106,7 @@ def sparse_self_expression(
         A sample is done when each coefficient is optimal up to a change of its penalty by this
         share, and the sum is right within it.
     max_iter : int, default=200
-        Most Newton steps for a sample.
+        Newton steps for a sample, at most.
     report : function of the number of samples done so far, optional
     block_size : int, default=128
         Samples solved together: enough for efficient products, few enough for the cache.
@@ -216,8 +216,8 @@ class _ProximalStep:
         start = self._evaluate(np.arange(len(rows)), dual)
         self.values, self.codes, self.gradients = start
 
-    def minimize(self, tol: float, most: IntArray) -> IntArray:
-        """Take Newton steps until gradients are small, `most` for each sample; return how many."""
+    def minimize(self, tol: float, limit: IntArray) -> IntArray:
+        """Take Newton steps until gradients are small, up to `limit` each; return how many."""
         taken = np.zeros(len(self.rows), np.intp)
         left = np.arange(len(self.rows))
         # What an error changes in the slopes that must stay below 1; a wrong sum counts as it is.
@@ -226,7 +226,7 @@ class _ProximalStep:
         small += np.finfo(float).eps * self.length * size  # rounding errors of codes
         while True:
             large = (np.abs(self.gradients[left]) > small).any(axis=1)
-            left = left[large & (taken[left] < most[left])]
+            left = left[large & (taken[left] < limit[left])]
             if not len(left):
                 return taken
             taken[left] += 1

@@ -14,11 +14,13 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import validate_data
 
 from hirank._checks import Rule, count, flag, number, optional
+from hirank._text import abbreviated, plural
 from hirank._typing import Array
 from hirank.cluster.affinity import affinity_matrix, cut
 from hirank.cluster.self_expression import Codes, penalty_scale, sparse_self_expression
 from hirank.estimators.imputer import Imputer
 from hirank.estimators.validation import check_params
+from hirank.exceptions import InputError, ParameterError
 
 
 @dataclass(eq=False, repr=False)
@@ -26,8 +28,8 @@ class SSC(ClusterMixin, BaseEstimator):
     """Sparse subspace clustering, of complete or incomplete tables.
 
     Each sample (row) is written as a sparse combination of other samples. Those on the same
-    subspace do it with the fewest, so the graph of who uses whom falls into the subspaces, and
-    spectral clustering finds them. Missing entries are completed first.
+    subspace need the fewest, so the graph of samples that use each other falls into the subspaces,
+    and spectral clustering finds them. Missing entries are imputed first.
 
     Parameters
     ----------
@@ -40,7 +42,7 @@ class SSC(ClusterMixin, BaseEstimator):
         is small; try 10 to 100 for noisy data.
     affine : bool, default=True
         Subspaces need not contain the origin: coefficients of a sample sum to 1. If all of them
-        do contain it, False is much better: a sample amid the others is a mean of any of them.
+        contain it, False is much better: a sample in the hull of the others is a mean of any.
     outlier_alpha : float, optional
         Allows single entries to be wrong by any amount, at a cost proportional to this number;
         try 5 to 20. By default there is no such term.
@@ -52,17 +54,17 @@ class SSC(ClusterMixin, BaseEstimator):
         take ``4 * n_clusters`` for motions. The time grows with the cube of the number of
         features: worth it from a few hundred.
     completer : estimator, optional
-        Completes X by its ``fit_transform`` if entries are missing (NaN). By default
+        Imputes X by its ``fit_transform`` if entries are missing (NaN). By default
         ``Imputer(random_state=random_state)``.
     max_iter : int, default=200
-        Most steps of the solver for a sample.
+        Steps of the solver for a sample, at most.
     tol : float, default=1e-3
         Largest deviation from optimality, in units of the penalty of a coefficient. A smaller
         one gives sparser codes, and not better clusters.
     random_state : int, RandomState or None, default=None
         For k-means in spectral clustering, and for the default completer.
     verbose : int, default=0
-        1 writes lines to standard error.
+        1 prints lines to standard error.
 
     Attributes
     ----------
@@ -74,9 +76,9 @@ class SSC(ClusterMixin, BaseEstimator):
     completer_ : estimator or None
         The fitted completer; None if nothing was missing.
     n_iter_ : int
-        Most steps that a sample took.
+        The largest number of steps that a sample took.
     stop_reason_ : str
-        A sentence.
+        Why the solver stopped, as a sentence.
     n_features_in_ : int
     feature_names_in_ : array of str
         Only if X has string column names.
@@ -123,17 +125,17 @@ class SSC(ClusterMixin, BaseEstimator):
         -------
         self
         """
-        self._check_parameters()
+        check_params(self, _RULES)
         table = validate_data(
             self, X, dtype=np.float64, ensure_all_finite="allow-nan", ensure_min_samples=2
         )
         if self.n_clusters > len(table):
-            raise ValueError(
-                f"n_clusters={self.n_clusters} is more than n_samples={len(table)}: ask for fewer."
+            raise ParameterError(
+                "n_clusters", f"must be at most n_samples={len(table)}; got {self.n_clusters}."
             )
         random_state = check_random_state(self.random_state)
-        points = self._projected(_unit_size(self._completed(table, random_state)))
-        codes = self._codes(points)
+        points = self._project(_unit_size(self._impute(table, random_state)))
+        codes = self._express(points)
         self.coefficients_ = codes.coefficients
         self.affinity_matrix_ = affinity_matrix(codes.coefficients, self.keep)
         self.n_iter_ = int(codes.n_iter.max())
@@ -148,19 +150,16 @@ class SSC(ClusterMixin, BaseEstimator):
         tags.input_tags.allow_nan = True
         return tags
 
-    def _check_parameters(self) -> None:
-        check_params(self, _RULES)
-
-    def _completed(self, table: Array, random_state: np.random.RandomState) -> Array:
+    def _impute(self, table: Array, random_state: np.random.RandomState) -> Array:
         """Return the table imputed, n x (features with an observed entry)."""
         missing = np.isnan(table)
         self.completer_ = None
         if not missing.any():
             return table
-        blank = np.flatnonzero(missing.all(axis=1)).tolist()
-        if blank:
-            raise ValueError(
-                f"Rows {_some(blank)} have no observed entry: nothing tells their cluster. "
+        empty = np.flatnonzero(missing.all(axis=1)).tolist()
+        if empty:
+            raise InputError(
+                f"Rows {abbreviated(empty)} have no observed values, so they cannot be clustered. "
                 "Leave them out."
             )
         seed = random_state.randint(2**31)
@@ -169,38 +168,38 @@ class SSC(ClusterMixin, BaseEstimator):
         )
         filled = np.asarray(self.completer_.fit_transform(table), dtype=np.float64)
         if len(filled) != len(table) or not np.isfinite(filled).all():
-            raise ValueError(
-                f"{type(self.completer_).__name__} did not complete X: its output must have all "
-                "rows of X, and finite numbers only. Use another completer, or None for Imputer."
+            raise InputError(
+                f"{type(self.completer_).__name__} did not impute X: its output must have all "
+                "rows of X and only finite numbers. Use another completer, or None for Imputer."
             )
         return filled
 
-    def _projected(self, points: Array) -> Array:
-        """Coordinates on the first principal directions; all that matter if there is no limit."""
+    def _project(self, points: Array) -> Array:
+        """Return coordinates on the first principal directions; on all without a limit."""
         n, d = points.shape
         if self.n_components is not None and self.n_components > min(n, d):
-            raise ValueError(
-                f"n_components={self.n_components} is more than the {min(n, d)} directions that "
-                f"n_samples={n} samples with {d} features have: ask for fewer, or for None."
+            raise ParameterError(
+                "n_components",
+                f"must be None or at most {min(n, d)} for n_samples={n} with {d} features; got "
+                f"{self.n_components}.",
             )
         if self.n_components is None and d <= n:
             return points
         U, S, _ = np.linalg.svd(points, full_matrices=False)
         return (U * S)[:, : self.n_components]
 
-    def _codes(self, points: Array) -> Codes:
+    def _express(self, points: Array) -> Codes:
         scale = penalty_scale(points)
         if scale == 0 and not self.affine:
-            raise ValueError(
+            raise InputError(
                 "Every sample is orthogonal to all others (or zero): none can be expressed by "
-                "others. Try affine=True, or more samples."
+                "others. Use affine=True, or more samples."
             )
         cost = None
         if self.outlier_alpha is not None:
             sizes = np.sort(np.abs(points).sum(axis=1))
-            cost = self.outlier_alpha / max(
-                sizes[-2], 1e-300
-            )  # the largest of the others, at worst
+            # At worst, the largest of the others.
+            cost = self.outlier_alpha / max(sizes[-2], 1e-300)
         codes = sparse_self_expression(
             points,
             self.alpha / (scale or 1),
@@ -211,7 +210,7 @@ class SSC(ClusterMixin, BaseEstimator):
             report=self._reporter(len(points)),
         )
         if not codes.coefficients.any():
-            raise ValueError(
+            raise InputError(
                 f"All coefficients are zero: alpha={self.alpha:g} makes them too expensive. "
                 "Raise alpha above 1 (800 is the default)"
                 + ("." if cost is None else ", or outlier_alpha.")
@@ -232,11 +231,12 @@ class SSC(ClusterMixin, BaseEstimator):
     def _stop_reason(self, codes: Codes) -> str:
         late = np.flatnonzero(codes.violation > self.tol).tolist()
         if not late:
-            return f"Every sample is expressed optimally within tol={self.tol:g}."
+            return f"Converged: every sample is expressed optimally within tol={self.tol:g}."
         worst = float(codes.violation.max())
         return (
-            f"{len(late)} sample(s), rows {_some(late)}, are expressed only within {worst:.1g} of "
-            f"optimal, not tol={self.tol:g}: raise max_iter ({self.max_iter}), or tol."
+            f"Reached max_iter={self.max_iter} for {plural(len(late), 'sample')} (rows "
+            f"{abbreviated(late)}), whose codes are within {worst:.1g} of optimal instead of "
+            f"tol={self.tol:g}. Use a larger max_iter or tol."
         )
 
 
@@ -244,10 +244,6 @@ def _unit_size(table: Array) -> Array:
     """Return the table divided by its largest entry, so that squares cannot overflow."""
     largest = np.abs(table).max(initial=0)
     return table / largest if largest > 0 else table
-
-
-def _some(rows: list[int]) -> str:
-    return ", ".join(map(str, rows[:5])) + (", ..." if len(rows) > 5 else "")
 
 
 _RULES: dict[str, Rule] = {

@@ -21,14 +21,14 @@ class EMConfig:
     """Constants of mixtures, for features of variance 1; measured in docs/notes/choice.md."""
 
     noise_levels: tuple[float, ...] = (0.1, 0.01, 1e-3, 1e-5)  # parts of the variance
-    min_noise: float = 1e-3  # of several components: each has fewer rows to tell noise by
+    min_noise: float = 1e-3  # of several components: each has fewer rows to estimate noise from
     max_iter: int = 10  # E-steps for each noise level and number of components
     tol: float = 2e-3  # root mean square change of the imputed values that ends the steps
     min_rows: int = 8  # of each half of a component that is split
     max_components: int = 32
     max_cost: float = 5e8  # multiplications in one step, which limits the number of components
     min_variance: float = 1e-9  # added to each variance, so that covariances have an inverse
-    worse: float = 1.02  # times the lowest loss so far: smaller noise is not tried any more
+    worse: float = 1.02  # times the lowest loss so far: smaller noise is not fitted any more
     better: float = 0.98  # times the lowest loss so far: more components are worth it
 
 
