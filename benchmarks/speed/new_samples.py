@@ -47,7 +47,7 @@ def rows() -> Iterator[dict]:
             with threadpool_limits(1):
                 seconds.append(best_time(lambda m=model, x=new: m.transform(x), 3))
                 single.append(best_time(lambda m=model, x=new: m.transform(x[:1]), 3))
-        evaluations = len(model._rows.settings) * (ROUNDS + 1)
+        evaluations = len(model._fitted.model.settings) * (ROUNDS + 1)
         with threadpool_limits(1):
             bare = bare_products(truth.shape[1], evaluations)
         yield {
