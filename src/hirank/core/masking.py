@@ -20,7 +20,7 @@ Groups = Sequence[int] | IntArray | None
 
 @dataclass(frozen=True)
 class MaskingConfig:
-    """Constants of the masks (docs/notes/choice.md, solver.md, ordered.md and stream.md)."""
+    """Constants of the masks (docs/notes/selection.md, solver.md, temporal.md and online.md)."""
 
     # One mask of a table, for early stopping, for the parameters of a baseline, and for gaps.
     share: float = 0.05  # of the observed entries
@@ -158,7 +158,7 @@ def mask_gaps(
     """Hold out stretches in time that are about as long as the gaps of the table.
 
     A single entry that is held out at random has neighbors in time, which an entry inside a long
-    gap has not: on single entries, interpolation would look too good (docs/notes/ordered.md). So
+    gap has not: on single entries, interpolation would look too good (docs/notes/temporal.md). So
     from a random observed entry a gap is grown, over missing entries too, to the length of one of
     the gaps of its column; it is discarded if it merges with others into one that is longer than
     all of them. Rows keep one entry and columns two. Nothing is held out if nothing is missing, or

@@ -18,7 +18,7 @@ from hirank.optim.trace import Monitor
 
 @dataclass(frozen=True)
 class EMConfig:
-    """Constants of mixtures, for features of variance 1; measured in docs/notes/choice.md."""
+    """Constants of mixtures, for features of variance 1; measured in docs/notes/selection.md."""
 
     noise_levels: tuple[float, ...] = (0.1, 0.01, 1e-3, 1e-5)  # parts of the variance
     min_noise: float = 1e-3  # of several components: each has fewer rows to estimate noise from

@@ -25,7 +25,7 @@ def refine_dictionary(
     """Take a few steps of the dictionary, r x m, with the rows X, n x m, kept fixed.
 
     Steps of the rows as well need the curvature of each, four times the cost, and gain nothing
-    (docs/notes/stream.md).
+    (docs/notes/online.md).
     """
     solver = LBFGS(np.ones(X.shape, bool), workers)
     start = PathPoint(setting, X, D)

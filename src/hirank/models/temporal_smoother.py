@@ -39,7 +39,7 @@ MAX_ROWS, STRETCH = 8000, 500
 MIN_CHANGE, MIN_SPREAD = 1e-5, 1e-2
 """Added to the diagonal of Q and C, in units of its mean."""
 SHRINKAGE = 1 / 3
-"""Part of oracle approximating shrinkage that is applied to Q (docs/notes/ordered.md)."""
+"""Part of oracle approximating shrinkage that is applied to Q (docs/notes/temporal.md)."""
 MIN_ERROR = 1e-8
 """Smallest variance of the error of a fill, in units of the mean variance of rows."""
 TRUST = (0.0, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0)

@@ -11,7 +11,7 @@ from hirank.optim.path import SolverConfig, Stage
 
 @dataclass(frozen=True)
 class WindowConfig:
-    """Settings of a stream with a window; each constant was measured (docs/notes/stream.md)."""
+    """Settings of a stream with a window; each constant was measured (docs/notes/online.md)."""
 
     kernel: Kernel
     stages: tuple[Stage, ...]  # the whole path

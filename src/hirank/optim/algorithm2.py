@@ -19,7 +19,7 @@ from hirank.optim.path import Setting
 BANDWIDTH = 1.5
 """Of RBF, in mean distances of the table with zeros for what is missing, features standardized."""
 FIRST_BETA, LAST_BETA = 1e-1, 1e-3
-"""Of RBF: the ridge of the first and the last of several passes. See docs/notes/paper_stream.md."""
+"""Of RBF: the ridge of the first and the last of several passes. See docs/notes/algorithm2.md."""
 STREAM_BETA = 7e-3
 """Of RBF, for a single pass and for a stream without end."""
 POLY_BETA, POLY_ALPHA = 1e-2, 1e-4

@@ -8,7 +8,7 @@ polynomial kernel; E holds what else depends on it.
 
 The inner loop allocates nothing, and its products are those of BLAS: loops written out would be a
 little faster, and would make the plain form ten times slower. Array operations are the ones that
-Numba compiles in little time: see docs/notes/paper_stream.md.
+Numba compiles in little time: see docs/notes/algorithm2.md.
 """
 
 from __future__ import annotations
