@@ -14,13 +14,14 @@ from pathlib import Path
 import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
-from common import CASES, report, synthetic
+from common import CASES, MAX_TIME, QUICK, report, synthetic
 from real import DATA, TABLES
 
 from hirank import Imputer
 from hirank.datasets import polynomial_manifolds
 from hirank.theory import advise
 
+LIMIT = {"max_time": MAX_TIME} if QUICK else {}
 Table = tuple[np.ndarray, np.ndarray]
 
 
@@ -99,7 +100,7 @@ def true_error(truth: np.ndarray, observed: np.ndarray) -> float:
         return np.nan  # the truth is not known
     known = np.where(seen, truth, np.nan)
     X = (truth - np.nanmean(known, axis=0)) / np.nanstd(known, axis=0)
-    filled = Imputer(random_state=0).fit_transform(np.where(seen, X, np.nan))
+    filled = Imputer(max_time=MAX_TIME, random_state=0).fit_transform(np.where(seen, X, np.nan))
     return float(np.linalg.norm((filled - X)[~seen]) / np.linalg.norm(X[~seen]))
 
 
@@ -112,7 +113,7 @@ def rows(seeds: int, with_truth: bool) -> Iterator[dict]:
                 print(f"{name}: not found in {DATA}; set HIRANK_DATA to the folder that has it.")
                 break
             began = time.process_time()
-            advice = advise(np.where(observed, truth, np.nan), random_state=seed)
+            advice = advise(np.where(observed, truth, np.nan), **LIMIT, random_state=seed)
             row = {
                 "case": name,
                 "seed": seed,
@@ -132,7 +133,7 @@ def rows(seeds: int, with_truth: bool) -> Iterator[dict]:
 
 def dimensions(seeds: int) -> Iterator[dict]:
     """Estimated latent dimensions, smallest to largest over seeds, at 30 % missing."""
-    for latent in (1, 2, 3, 5):
+    for latent in (1,) if QUICK else (1, 2, 3, 5):
         for degree, manifolds, samples in ((3, 1, 100), (2, 1, 300), (2, 3, 100), (1, 10, 60)):
             for noise in (0.0, 0.1):
                 found = []
@@ -142,7 +143,7 @@ def dimensions(seeds: int) -> Iterator[dict]:
                     truth /= truth.std(axis=0)
                     truth += noise * np.random.default_rng(seed).standard_normal(truth.shape)
                     truth, observed = at_random(truth, 0.3, seed)
-                    advice = advise(np.where(observed, truth, np.nan), random_state=seed)
+                    advice = advise(np.where(observed, truth, np.nan), **LIMIT, random_state=seed)
                     found.append(advice.latent_dimension or 0)
                 yield {
                     "latent": latent,

@@ -1,8 +1,8 @@
 """Hopkins155: clustering error of SSC after each completion, 0 to 70 % missing, as in the paper.
 
 Entries go missing uniformly. Twelve numbers a point are few: at 70 % one point in seventy would
-lose all of them, and nothing could tell its cluster, so every point keeps at least one.
-"best" is the lowest error over ALPHAS, chosen with the truth as the paper does; "default" is the
+lose all of them and could not be assigned to a cluster, so every point keeps at least one.
+"best" is the lowest error over ALPHAS, selected with the truth as the paper does; "default" is the
 error with the default alpha. A method is a line in METHODS: a name and a function that gives an
 estimator with fit_transform.
 """
@@ -12,7 +12,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from sklearn.impute import SimpleImputer
@@ -43,23 +43,11 @@ ALPHAS = (20.0, 100.0, 800.0)
 """For the best result. The paper takes three values as well, of a parameter it does not define."""
 
 
-class OneDictionary(NamedTuple):
-    """KFMC with one kernel and the usual number of points, nothing to select."""
-
-    kernel: str
-    seed: int
-
-    def fit_transform(self, X: np.ndarray) -> np.ndarray:
-        r = round(3.8 * len(X) ** 0.6)
-        model = KFMC(r, kernel=self.kernel, random_state=self.seed)
-        return model.fit_transform(X)
-
-
 METHODS: dict[str, Callable[[int], Any]] = {
     "mean": lambda seed: SimpleImputer(),
     "Imputer": lambda seed: Imputer(random_state=seed),
-    "KFMC rbf": lambda seed: OneDictionary("rbf", seed),
-    "KFMC poly": lambda seed: OneDictionary("poly", seed),
+    "KFMC": lambda seed: KFMC(random_state=seed),
+    "KFMC poly": lambda seed: KFMC(kernel="poly", random_state=seed),
     "VMC": lambda seed: VMC(random_state=seed),
     "NLMC": lambda seed: NLMC(random_state=seed),
     "LRF": lambda seed: LRF(random_state=seed),

@@ -1,7 +1,7 @@
 """Intervals: coverage and width at missing entries, against intervals of constant width.
 
 Entries go missing uniformly. Widths are in standard deviations of features. "constant" is the
-coverage of the interval of constant width that is calibrated on the same hidden entries; "width",
+coverage of the interval of constant width that is calibrated on the same held-out entries; "width",
 "per feature" and "score" compare mean widths and interval scores (Winkler's: width plus 2 / (1 - c)
 times the distance to a truth outside) with a constant width, and one for each feature, at equal
 coverage: all are stretched to cover c of the missing entries exactly. "worst" is the lowest
@@ -20,7 +20,7 @@ import numpy as np
 from sklearn import datasets
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
-from common import CASES, report, synthetic
+from common import CASES, MAX_TIME, QUICK, report, synthetic
 from real import TABLES
 
 from hirank import Imputer
@@ -42,16 +42,17 @@ SMALL: dict[str, Callable[[], np.ndarray]] = {
 
 
 def model(X: np.ndarray, observed: np.ndarray, seed: int):
-    """Fill and half-widths (a function of coverage) of missing entries; errors at hidden ones."""
-    holes = np.where(observed, X, np.nan)
-    fitted = Imputer(random_state=seed).fit(holes)
-    fill = fitted.transform(holes)
+    """Return imputed values, half-widths by coverage, and absolute errors at held-out entries."""
+    incomplete = np.where(observed, X, np.nan)
+    fitted = Imputer(max_time=MAX_TIME, random_state=seed).fit(incomplete)
+    imputed = fitted.transform(incomplete)
 
     def half_width(coverage: float) -> np.ndarray:
-        lower, upper = fitted.interval(holes, coverage)
+        lower, upper = fitted.interval(incomplete, coverage)
         return (upper - lower)[~observed] / 2
 
-    return fill, half_width, np.abs(fitted.held_out_["fill"] - fitted.held_out_["truth"])
+    held_out = fitted.held_out_
+    return imputed, half_width, np.abs(held_out["imputed"] - held_out["truth"])
 
 
 def rows(tables: list[str], seeds: int, coverage: float) -> Iterator[dict]:
@@ -61,15 +62,15 @@ def rows(tables: list[str], seeds: int, coverage: float) -> Iterator[dict]:
                 truth, observed = table(name, missing, seed)
                 began = time.perf_counter()
                 X = np.where(observed, truth, 0)
-                fill, half_width, errors = model(X, observed, seed)
+                imputed, half_width, errors = model(X, observed, seed)
                 seconds = time.perf_counter() - began
-                error, features = np.abs(fill - truth)[~observed], np.nonzero(~observed)[1]
-                line = {"data": name, "missing": missing, "seed": seed, "hidden": len(errors)}
-                line |= judged(error, features, half_width(coverage), errors, coverage)
+                error, features = np.abs(imputed - truth)[~observed], np.nonzero(~observed)[1]
+                line = {"data": name, "missing": missing, "seed": seed, "held out": len(errors)}
+                line |= scores(error, features, half_width(coverage), errors, coverage)
                 yield line | {"seconds": seconds}
 
 
-def judged(error, features, width, errors, c) -> dict[str, float]:
+def scores(error, features, width, errors, c) -> dict[str, float]:
     rank = min(int(np.ceil(c * (len(errors) + 1))), len(errors))
     constant = np.sort(errors)[rank - 1]
     stretched = width * np.quantile(error / width, c)
@@ -100,7 +101,7 @@ def table(name: str, missing: float, seed: int) -> tuple[np.ndarray, np.ndarray]
     if name in CASES:
         truth, observed = synthetic(name, missing, seed)
     else:
-        truth = SMALL[name]()
+        truth = _varying(SMALL[name]()[:80]) if QUICK else SMALL[name]()
         observed = uniform_missing(truth.shape, missing, random_state=seed)
     observed[~observed.any(axis=1), 0] = True
     return (truth - truth.mean(axis=0)) / truth.std(axis=0), observed

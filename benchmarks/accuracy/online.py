@@ -1,7 +1,7 @@
-"""Online baselines: exact on a stream of low rank after some passes, and lost on high rank.
+"""Online baselines: exact on a stream of low rank after some passes, inaccurate on high rank.
 
 1200 samples x 30 features, 50 % missing. `passes` is the error after `fit` (at most 20 passes),
-`arrival` that of the second half of a stream as it comes, in batches of 50.
+`arrival` that of the second half of a stream on arrival, in batches of 50.
 """
 
 import sys
@@ -12,13 +12,14 @@ from pathlib import Path
 import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
-from common import CASES, report, stream
+from common import CASES, QUICK, report, seeds, stream
 
 from hirank import OnlineImputer
 from hirank.baselines import DLSR, GROUSE, OnlineLRF
 from hirank.datasets import uniform_missing
 from hirank.metrics import missing_relative_error
 
+SAMPLES = 900 if QUICK else 1200
 METHODS = {
     "GROUSE": lambda seed: GROUSE(random_state=seed),
     "GROUSE, 5, unscaled": lambda seed: GROUSE(5, scale=False, random_state=seed),
@@ -31,32 +32,32 @@ METHODS = {
 
 def low_rank(seed: int) -> np.ndarray:
     rng = np.random.default_rng(seed)
-    return rng.standard_normal((1200, 5)) @ rng.standard_normal((5, 30))
+    return rng.standard_normal((SAMPLES, 5)) @ rng.standard_normal((5, 30))
 
 
-def arrivals(model: object, holes: np.ndarray) -> np.ndarray:
-    """The second half, completed batch by batch as it comes."""
-    half = len(holes) // 2
-    model.partial_fit(holes[:half])
-    batches = [holes[i : i + 50] for i in range(half, len(holes), 50)]
+def arrivals(model: object, incomplete: np.ndarray) -> np.ndarray:
+    """Return the second half, imputed batch by batch on arrival."""
+    half = len(incomplete) // 2
+    model.partial_fit(incomplete[:half])
+    batches = [incomplete[i : i + 50] for i in range(half, len(incomplete), 50)]
     return np.concatenate([model.partial_fit_transform(batch) for batch in batches])
 
 
 def rows() -> Iterator[dict]:
     streams = {"rank 5": low_rank} | {
-        case: lambda seed, case=case: stream(case, 1200, seed) for case in CASES
+        case: lambda seed, case=case: stream(case, SAMPLES, seed) for case in CASES
     }
     for name, make in streams.items():
         for method, new in METHODS.items():
             errors, seconds = [], []
-            for seed in range(3):
+            for seed in seeds(3):
                 truth = make(seed)
                 observed = uniform_missing(truth.shape, 0.5, random_state=seed + 1000)
-                holes, half = np.where(observed, truth, np.nan), len(truth) // 2
+                incomplete, half = np.where(observed, truth, np.nan), len(truth) // 2
                 began = time.perf_counter()
-                filled = new(seed).fit_transform(holes)
+                filled = new(seed).fit_transform(incomplete)
                 seconds.append(time.perf_counter() - began)
-                later = arrivals(new(seed), holes)
+                later = arrivals(new(seed), incomplete)
                 errors.append(
                     (
                         missing_relative_error(filled, truth, observed),

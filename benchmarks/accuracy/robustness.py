@@ -18,6 +18,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from common import CASES, report, synthetic
 
 from hirank import KFMC
+from hirank.exceptions import EmptyRowsWarning
 from hirank.metrics import missing_relative_error
 
 SIZES = ("15", "60", "0.9 n")
@@ -27,15 +28,15 @@ def measure(case: str, missing: float, kernel: str, size: str, seeds: int) -> di
     ratios, finite = [], True
     for seed in range(seeds):
         truth, observed = synthetic(case, missing, seed)
-        holes = np.where(observed, truth, np.nan)
+        incomplete = np.where(observed, truth, np.nan)
         r = int(0.9 * len(truth)) if size == "0.9 n" else int(size)
         with warnings.catch_warnings():
-            # At 70 % missing a sample may have nothing left.
-            warnings.filterwarnings("ignore", ".*no observed entry", UserWarning)
+            # At 70 % missing a row may have no observed entry left.
+            warnings.simplefilter("ignore", EmptyRowsWarning)
             model = KFMC(r, kernel=kernel, random_state=seed)
-            filled = model.fit_transform(holes)
+            filled = model.fit_transform(incomplete)
         finite &= bool(np.isfinite(filled).all())
-        mean = np.where(observed, truth, np.nanmean(holes, axis=0))
+        mean = np.where(observed, truth, np.nanmean(incomplete, axis=0))
         ratios.append(
             missing_relative_error(filled, truth, observed)
             / missing_relative_error(mean, truth, observed)

@@ -1,8 +1,9 @@
 """Ways to scale features, on clean, heavy-tailed, skewed and broken tables.
 
-Fills are scored in standard deviations of the true values: root mean square (RMSE) and median
-absolute error (MAE). Gross outliers are put on observed entries only, so that scores are those of
-all other entries. The maps that lost live here only; `Scaling.measure` has those that were kept.
+Imputed values are scored in standard deviations of the true values: root mean square (RMSE) and
+median absolute error (MAE). Gross outliers are put on observed entries only, so that scores are
+those of all other entries. Maps that were not adopted are only here; `Scaling.measure` has the
+others.
 """
 
 import argparse
@@ -79,28 +80,30 @@ def spoiled(name: str, X: np.ndarray, seed: int) -> np.ndarray:
     return np.where(wrong, 1e6 * rng.standard_normal(X.shape), X)
 
 
-def affine(holes: np.ndarray, center: np.ndarray, spread: np.ndarray) -> Map:
+def affine(incomplete: np.ndarray, center: np.ndarray, spread: np.ndarray) -> Map:
     spread = np.where(
-        spread > 0, spread, np.where(np.nanstd(holes, axis=0) > 0, np.nanstd(holes, axis=0), 1)
+        spread > 0,
+        spread,
+        np.where(np.nanstd(incomplete, axis=0) > 0, np.nanstd(incomplete, axis=0), 1),
     )
     return (lambda X: (X - center) / spread), (lambda Z: Z * spread + center)
 
 
-def iqr(holes: np.ndarray) -> Map:
-    low, mid, high = np.nanpercentile(holes, [25, 50, 75], axis=0)
-    return affine(holes, mid, (high - low) / 1.349)
+def iqr(incomplete: np.ndarray) -> Map:
+    low, mid, high = np.nanpercentile(incomplete, [25, 50, 75], axis=0)
+    return affine(incomplete, mid, (high - low) / 1.349)
 
 
-def winsorized(holes: np.ndarray) -> Map:
-    """Mean and standard deviation of values cut off at 3 robust ones; the values stay."""
-    forward, backward = iqr(holes)
-    cut = backward(np.clip(forward(holes), -3, 3))
-    return affine(holes, np.nanmean(cut, axis=0), np.nanstd(cut, axis=0))
+def winsorized(incomplete: np.ndarray) -> Map:
+    """Mean and standard deviation of values clipped at 3 robust ones; the values stay."""
+    forward, backward = iqr(incomplete)
+    cut = backward(np.clip(forward(incomplete), -3, 3))
+    return affine(incomplete, np.nanmean(cut, axis=0), np.nanstd(cut, axis=0))
 
 
-def tails(knee: float, stretch: float, holes: np.ndarray) -> Map:
+def tails(knee: float, stretch: float, incomplete: np.ndarray) -> Map:
     """Linear up to a knee, logarithmic beyond it."""
-    forward, backward = winsorized(holes)
+    forward, backward = winsorized(incomplete)
 
     def compress(X: np.ndarray) -> np.ndarray:
         Z = forward(X)
@@ -117,15 +120,15 @@ def tails(knee: float, stretch: float, holes: np.ndarray) -> Map:
     return compress, straight
 
 
-def asinh(holes: np.ndarray) -> Map:
-    forward, backward = winsorized(holes)
+def asinh(incomplete: np.ndarray) -> Map:
+    forward, backward = winsorized(incomplete)
     return (lambda X: np.arcsinh(forward(X))), (lambda Z: backward(np.sinh(Z)))
 
 
-def normal(holes: np.ndarray) -> Map:
+def normal(incomplete: np.ndarray) -> Map:
     """Quantiles to those of a normal distribution, by a monotone interpolation; linear tails."""
     maps = []
-    for column in holes.T:
+    for column in incomplete.T:
         known = column[~np.isnan(column)]
         value, count = np.unique(known, return_counts=True)
         z = ndtri((np.cumsum(count) - count / 2) / len(known))
@@ -153,16 +156,16 @@ def normal(holes: np.ndarray) -> Map:
     return forward, backward
 
 
-def yeo_johnson(holes: np.ndarray) -> Map:
-    scale, back = iqr(holes)
-    power = PowerTransformer().fit(scale(holes))
+def yeo_johnson(incomplete: np.ndarray) -> Map:
+    scale, back = iqr(incomplete)
+    power = PowerTransformer().fit(scale(incomplete))
     return (lambda X: power.transform(scale(X))), (lambda Z: back(power.inverse_transform(Z)))
 
 
-def built_in(scale: str, holes: np.ndarray) -> Map:
+def built_in(scale: str, incomplete: np.ndarray) -> Map:
     """Scale as the estimators do; outliers count as missing."""
-    observed = ~np.isnan(holes)
-    scaling = Scaling.measure(np.where(observed, holes, 0), observed, scale=scale)
+    observed = ~np.isnan(incomplete)
+    scaling = Scaling.measure(np.where(observed, incomplete, 0), observed, scale=scale)
     v = scaling.varying
 
     def forward(X: np.ndarray) -> np.ndarray:
@@ -174,7 +177,9 @@ def built_in(scale: str, holes: np.ndarray) -> Map:
 
 
 SCALES: dict[str, Callable[[np.ndarray], Map]] = {
-    "standard": lambda holes: affine(holes, np.nanmean(holes, axis=0), np.nanstd(holes, axis=0)),
+    "standard": lambda incomplete: affine(
+        incomplete, np.nanmean(incomplete, axis=0), np.nanstd(incomplete, axis=0)
+    ),
     "IQR": iqr,
     "winsorized": winsorized,
     "tails 3": partial(tails, 3.0, 1.0),
@@ -204,9 +209,11 @@ def rows(
                     truth = TABLES[name](seed)
                     unit = np.where(truth.std(axis=0) > 0, truth.std(axis=0), 1)
                     observed = uniform_missing(truth.shape, part, random_state=seed)
-                    holes = np.where(observed, spoiled(name, truth, seed), np.nan)
+                    incomplete = np.where(observed, spoiled(name, truth, seed), np.nan)
                     for scale in scales:
-                        filled = complete(METHODS[method](seed), SCALES[scale](holes), holes)
+                        filled = complete(
+                            METHODS[method](seed), SCALES[scale](incomplete), incomplete
+                        )
                         error = np.abs((filled - truth) / unit)[~observed]
                         scores[scale].append([np.sqrt(np.mean(error**2)), np.median(error)])
                 for scale in scales:
@@ -215,14 +222,14 @@ def rows(
                 yield row
 
 
-def complete(model: object, scale: Map, holes: np.ndarray) -> np.ndarray:
+def complete(model: object, scale: Map, incomplete: np.ndarray) -> np.ndarray:
     forward, backward = scale
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
         try:
-            return backward(model.fit_transform(forward(holes)))
+            return backward(model.fit_transform(forward(incomplete)))
         except (ValueError, FloatingPointError):
-            return np.full(holes.shape, np.nan)
+            return np.full(incomplete.shape, np.nan)
 
 
 if __name__ == "__main__":

@@ -25,10 +25,10 @@ AUTHORS = dict(zip(CASES, ((0.087, 0.099), (0.091, 0.129), (0.056, 0.078)), stri
 AUTHORS_SECONDS = dict(zip(CASES, (0.7, 11.0, 130.0), strict=True))
 
 
-def plain_steps(holes: np.ndarray, kernel: Kernel, bandwidth: float = 1.0) -> np.ndarray:
-    observed = ~np.isnan(holes)
-    size = np.sqrt(holes.shape[1] * np.nanmean(holes**2))
-    X = np.where(observed, holes / size, 0)
+def plain_steps(incomplete: np.ndarray, kernel: Kernel, bandwidth: float = 1.0) -> np.ndarray:
+    observed = ~np.isnan(incomplete)
+    size = np.sqrt(incomplete.shape[1] * np.nanmean(incomplete**2))
+    X = np.where(observed, incomplete / size, 0)
     kernel, gamma = kernel.resolve(X, bandwidth), None
     length = kernel.sigma**2 if isinstance(kernel, RBF) else 1 / kernel.degree
     for _ in range(500):

@@ -1,7 +1,7 @@
 """DLSR, SFMC and GroupSparse on the paper's synthetic cases: missing-entry error and seconds.
 
-`defaults` are medians over the seeds. `best` is the best of a small grid, chosen with the truth,
-separately for each case: what no user can have.
+`defaults` are medians over the seeds. `best` is the best of a small grid, selected with the truth,
+separately for each case, which no user can do.
 """
 
 import argparse
@@ -33,8 +33,8 @@ def measured(model: BaseEstimator, case: str, missing: float, seeds: int) -> tup
     for seed in range(seeds):
         truth, observed = synthetic(case, missing, seed)
         began = time.perf_counter()
-        holes = np.where(observed, truth, np.nan)
-        filled = model.set_params(random_state=seed).fit_transform(holes)
+        incomplete = np.where(observed, truth, np.nan)
+        filled = model.set_params(random_state=seed).fit_transform(incomplete)
         seconds.append(time.perf_counter() - began)
         errors.append(missing_relative_error(filled, truth, observed))
     return float(np.median(errors)), float(np.median(seconds))

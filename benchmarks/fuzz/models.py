@@ -1,4 +1,4 @@
-"""Mutated model files: each is refused clearly, or loads to a model that works.
+"""Mutated model files: each is rejected with an error, or loads to a model that works.
 
 python benchmarks/fuzz/models.py 10000 [--seed 0]
 """
@@ -21,5 +21,4 @@ if __name__ == "__main__":
     models = fitted_models()
     began = perf_counter()
     counts = run(models, folder, arguments.count, arguments.seed)
-    tried = sum(counts.values())
-    print(f"{tried} mutated files in {perf_counter() - began:.0f} s: {counts}")
+    print(f"{sum(counts.values())} mutated files in {perf_counter() - began:.0f} s: {counts}")

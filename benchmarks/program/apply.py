@@ -1,6 +1,6 @@
 """`hirank apply` on a long CSV: memory, and rows a second beside bare reading and writing.
 
-A curved table, n x 20, a tenth of the cells missing. The model is learned from 2000 other rows.
+A curved table, n x 20, a tenth of the cells missing. The model is fitted to 2000 other rows.
 """
 
 import argparse
@@ -24,8 +24,8 @@ def write(path: Path, n: int, seed: int) -> None:
             t = rng.uniform(-1, 1, (rows, 2))
             X = np.column_stack([t, t**2, t[:, 0] * t[:, 1]]) @ weights
             X += 0.05 * rng.normal(size=X.shape)
-            holes = rng.random(X.shape) < 0.1
-            for i, (row, missing) in enumerate(zip(X.tolist(), holes.tolist(), strict=True)):
+            incomplete = rng.random(X.shape) < 0.1
+            for i, (row, missing) in enumerate(zip(X.tolist(), incomplete.tolist(), strict=True)):
                 cells = ["" if m else f"{x:.5f}" for x, m in zip(row, missing, strict=True)]
                 file.write(f"r{begin + i}," + ",".join(cells) + "\n")
 
@@ -39,7 +39,7 @@ def bare(source: Path, target: Path) -> float:
 
 
 def run(*arguments: object) -> tuple[float, float]:
-    """Seconds, and MB at the most, of a command."""
+    """Return the seconds and the peak memory in MB of a command."""
     began = time.perf_counter()
     child = subprocess.Popen([sys.executable, "-m", "hirank", *map(str, arguments)])
     _, status, usage = os.wait4(child.pid, 0)

@@ -56,8 +56,8 @@ def run(cell: Cell, extra: Path | None, limit: float) -> dict[str, Any]:
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(PRELOAD)  # imports once, not for each of thousands of cells
     receive, send = context.Pipe(duplex=False)
-    with tempfile.NamedTemporaryFile("r", errors="replace") as said:
-        process = context.Process(target=_work, args=(send, cell, extra, limit, said.name))
+    with tempfile.NamedTemporaryFile("r", errors="replace") as output:
+        process = context.Process(target=_work, args=(send, cell, extra, limit, output.name))
         process.start()
         send.close()
         try:
@@ -69,23 +69,25 @@ def run(cell: Cell, extra: Path | None, limit: float) -> dict[str, Any]:
         process.join()
         if found:
             return found
-        return {"failure": _death(found is None, process.exitcode, limit, said.read())}
+        return {"failure": _death(found is None, process.exitcode, limit, output.read())}
 
 
-def _death(late: bool, code: int | None, limit: float, said: str) -> str:
+def _death(late: bool, code: int | None, limit: float, output: str) -> str:
     if late or code == -signal.SIGXCPU:
         return f"more than {limit:g} s"
     how = signal.Signals(-code).name if code and code < 0 else f"exit code {code}"
-    return one_line(f"process ended by {how}: {said[-300:]}")
+    return one_line(f"process ended by {how}: {output[-300:]}")
 
 
 def one_line(text: str) -> str:
     return " ".join(text.split())[:300]
 
 
-def _work(send: Connection, cell: Cell, extra: Path | None, limit: float, said: str) -> None:
+def _work(send: Connection, cell: Cell, extra: Path | None, limit: float, output: str) -> None:
     """What the process does."""
-    with open(said, "w") as file:  # peers print; what they said last may tell why they died
+    with open(
+        output, "w"
+    ) as file:  # peers print; their last output may contain the reason of a failure
         os.dup2(file.fileno(), 1)
         os.dup2(file.fileno(), 2)
     try:
@@ -94,7 +96,7 @@ def _work(send: Connection, cell: Cell, extra: Path | None, limit: float, said: 
         found = {"failure": f"more than {MEMORY >> 30} GB"}
     except Exception as error:  # a peer's failure is a result
         sys.stdout.flush()
-        printed = Path(said).read_text(errors="replace").strip().partition("\n")[0]
+        printed = Path(output).read_text(errors="replace").strip().partition("\n")[0]
         why = f"{type(error).__name__}: {error}" + (f" ({printed})" if printed else "")
         found = {"failure": one_line(why)}
     send.send(found)
@@ -112,10 +114,10 @@ def _solve(cell: Cell, known: Catalog, limit: float) -> dict[str, Any]:
     warnings.simplefilter("ignore")
     truth = data_sets.load(known.sets[cell.set], cell.seed)
     observed = data_sets.observe(truth, cell.pattern, cell.rate, cell.seed)
-    holes = np.where(observed, truth, np.nan)
+    incomplete = np.where(observed, truth, np.nan)
     importlib.import_module(solver.module)
     with threadpool_limits(threads):
-        filled, costs = objective.measure(lambda: solver.fill(holes.copy(), cell.seed))
+        filled, costs = objective.measure(lambda: solver.impute(incomplete.copy(), cell.seed))
     return {
         "rows": truth.shape[0],
         "columns": truth.shape[1],

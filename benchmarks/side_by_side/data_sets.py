@@ -65,7 +65,7 @@ SETS: dict[str, Callable[[int], np.ndarray]] = {
 
 
 def load(table: Callable[[int], np.ndarray], seed: int) -> np.ndarray:
-    """The complete table; features that are constant up to rounding have nothing to tell."""
+    """The complete table; features that are constant up to rounding are left out."""
     truth = np.asarray(table(seed), dtype=float)
     return truth[:, truth.std(axis=0) > 1e-9 * np.abs(truth).max()]
 

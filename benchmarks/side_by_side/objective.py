@@ -37,10 +37,10 @@ def errors(filled: np.ndarray, truth: np.ndarray, observed: np.ndarray) -> dict[
     }
 
 
-def measure(fill: Callable[[], np.ndarray]) -> tuple[np.ndarray, dict[str, float]]:
+def measure(impute: Callable[[], np.ndarray]) -> tuple[np.ndarray, dict[str, float]]:
     """The filled table and its costs, in this process."""
     base, cpu, began = peak_mb(), cpu_seconds(), time.perf_counter()
-    filled = fill()
+    filled = impute()
     return filled, {
         "seconds": time.perf_counter() - began,
         "cpu_seconds": cpu_seconds() - cpu,

@@ -11,12 +11,12 @@ mpl.use("Agg")
 import matplotlib.pyplot as plt
 
 OURS = "hirank"
-# Two hues of Okabe and Ito's, each dark and light: told apart by lightness alone as well.
+# Two hues of Okabe and Ito's, each dark and light: distinct by lightness alone as well.
 COLORS = {True: ("#D55E00", "#F2B78F"), False: ("#4C6A80", "#B4C3CE")}
 
 
 def difference_plot(mean_ranks: pd.Series, difference: float, caption: str) -> plt.Figure:
-    """Mean ranks on a line, best at the left; bars join solvers that can't be told apart."""
+    """Mean ranks on a line, best at the left; bars join those that do not differ."""
     ordered = mean_ranks.sort_values()
     groups = cliques(ordered, difference)
     left = -(-len(ordered) // 2)

@@ -91,7 +91,7 @@ def cells(args: argparse.Namespace, known: Catalog) -> Iterator[Cell]:
         yield Cell(*rest, seed, solver)
 
 
-def choose(text: str, known: Any) -> list[str]:
+def select(text: str, known: Any) -> list[str]:
     names = [name.strip() for name in text.split(",")] if text else []
     unknown = [name for name in names if name not in known]
     if unknown:
@@ -112,10 +112,10 @@ def arguments() -> tuple[argparse.Namespace, Catalog]:
     parser.add_argument("--extra", type=Path, help="a file with more SETS and SOLVERS")
     args = parser.parse_args()
     known = catalog(args.extra)
-    args.again = choose(args.again, known.solvers)
-    args.solvers = choose(args.solvers, known.solvers) or args.again
-    args.sets = choose(args.sets, known.sets)
-    args.patterns = choose(args.patterns, PATTERNS)
+    args.again = select(args.again, known.solvers)
+    args.solvers = select(args.solvers, known.solvers) or args.again
+    args.sets = select(args.sets, known.sets)
+    args.patterns = select(args.patterns, PATTERNS)
     args.rates = [float(rate) for rate in args.rates.split(",")]
     args.seeds = [int(seed) for seed in args.seeds.split(",")]
     return args, known

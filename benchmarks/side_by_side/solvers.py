@@ -1,6 +1,6 @@
 """The imputers: a table with NaN, in its own units, and a seed in; the filled table out.
 
-All run with the defaults of their packages but for what is said here. Those whose result depends
+All run with the defaults of their packages except where noted. Those whose result depends
 on the units of the features get them standardized by what is observed, all in the same way.
 """
 
@@ -12,18 +12,18 @@ from itertools import product
 
 import numpy as np
 
-Fill = Callable[[np.ndarray, int], np.ndarray]
+Impute = Callable[[np.ndarray, int], np.ndarray]
 
 
 @dataclass(frozen=True)
 class Solver:
-    fill: Fill
+    impute: Impute
     package: str = "scikit-learn"  # whose version is noted
     module: str = "sklearn.impute"  # imported before the clock starts
     threads: int | None = 1  # None: as many as it likes
 
 
-def standardized(fill: Fill) -> Fill:
+def standardized(impute: Impute) -> Impute:
     """With features of mean 0 and standard deviation 1 over their observed entries."""
 
     def wrapped(table: np.ndarray, seed: int) -> np.ndarray:
@@ -31,7 +31,7 @@ def standardized(fill: Fill) -> Fill:
         spread[spread <= 1e-12 * np.nanmax(np.abs(table), axis=0)] = (
             1  # one value, but for rounding
         )
-        return fill((table - mean) / spread, seed) * spread + mean
+        return impute((table - mean) / spread, seed) * spread + mean
 
     return wrapped
 
@@ -79,38 +79,38 @@ def soft_impute(table: np.ndarray, seed: int) -> np.ndarray:
 
 
 def cmfrec(table: np.ndarray, seed: int) -> np.ndarray:
-    """Its documentation asks for tuning: 15 settings are judged on a tenth of the entries.
+    """Its documentation asks for tuning: 15 settings are compared on a tenth of the entries.
 
     Without row intercepts, as it recommends outside of recommender systems.
     """
     from cmfrec import CMF_imputer
 
-    def fill(given: np.ndarray, k: int, weight: float) -> np.ndarray:
+    def impute(given: np.ndarray, k: int, weight: float) -> np.ndarray:
         model = CMF_imputer(
             k=k, lambda_=weight, user_bias=False, nthreads=1, verbose=False, random_state=seed
         )
         return model.fit_transform(given)
 
-    hidden = hide(~np.isnan(table), np.random.default_rng(seed))
-    seen = np.where(hidden, np.nan, table)
+    held_out = hold_out(~np.isnan(table), np.random.default_rng(seed))
+    seen = np.where(held_out, np.nan, table)
     ranks = sorted({min(k, min(table.shape) - 1) for k in (2, 5, 10, 20, 40)})
     settings = list(product(ranks, (0.1, 1.0, 10.0)))
-    off = [np.mean((fill(seen, *setting) - table)[hidden] ** 2) for setting in settings]
-    return fill(table, *settings[int(np.argmin(off))])
+    off = [np.mean((impute(seen, *setting) - table)[held_out] ** 2) for setting in settings]
+    return impute(table, *settings[int(np.argmin(off))])
 
 
-def hide(observed: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """A tenth of the observed entries, but never the last ones of a row or column."""
-    hidden = observed & (rng.random(observed.shape) < 0.1)
-    hidden &= (observed & ~hidden).any(axis=1, keepdims=True)
-    return hidden & (observed & ~hidden).any(axis=0)
+def hold_out(observed: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Return a tenth of the observed entries, but never the last ones of a row or column."""
+    held_out = observed & (rng.random(observed.shape) < 0.1)
+    held_out &= (observed & ~held_out).any(axis=1, keepdims=True)
+    return held_out & (observed & ~held_out).any(axis=0)
 
 
 def gcimpute(table: np.ndarray, seed: int) -> np.ndarray:
     """The Gaussian copula, which sees ranks only; its low-rank form is meant for wider tables.
 
     Features with one observed value are filled with it, as its error message asks to leave them
-    out. The kinds of features are its own choice, but it fails on those that it calls truncated
+    out. It selects the kinds of features itself, but it fails on those that it calls truncated
     (many equal values at an end, as in digits): they are declared ordinal.
     """
     from gcimpute.gaussian_copula import GaussianCopula
@@ -130,8 +130,9 @@ def gcimpute(table: np.ndarray, seed: int) -> np.ndarray:
 def miceforest(table: np.ndarray, seed: int) -> np.ndarray:
     """Mean of five imputed tables, five rounds each, without mean matching.
 
-    Chosen with the truth of a few cells, seed 0: one table was 10 to 26 % worse (iris, 1R2RC), five
-    with mean matching 1 and 11 % (iris only). Mean matching works with LightGBM 4.5, not with 4.7.
+    Selected with the truth of a few cells, seed 0: one table was 10 to 26 % worse (iris, 1R2RC),
+    five with mean matching 1 and 11 % (iris only). Mean matching works with LightGBM 4.5, not with
+    4.7.
     """
     import pandas as pd
     from miceforest import ImputationKernel

@@ -39,7 +39,7 @@ def medians(runs: pd.DataFrame) -> pd.DataFrame:
             | {
                 "score": part["score"].median(),
                 "seeds": len(fine),
-                "tried": len(part),
+                "runs": len(part),
                 "failure": next((text for text in part["failure"] if text), ""),
                 "seconds": fine["seconds"].median(),
                 "cpu_seconds": fine["cpu_seconds"].median(),
@@ -159,7 +159,7 @@ def score_table(table: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
     (1) after a number is how many seeds it comes from, where not from all.
     """
     best = table.groupby(CELL)["score"].transform("min")
-    most, notes, entries = int(table["tried"].max()), [], []
+    most, notes, entries = int(table["runs"].max()), [], []
     for row, lowest in zip(table.itertuples(), best, strict=True):
         if np.isfinite(row.score):
             entry = f"{row.score:.3f}" if row.score < 100 else f"{row.score:.2g}"

@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
-from common import best_time, report
+from common import QUICK, best_time, report
 
 from hirank import KFMC
 from hirank.core.objective import Basis, reduced_gradient
@@ -26,7 +26,8 @@ FEATURES, COMPONENTS = 20, 100
 
 
 def evaluations() -> Iterator[dict]:
-    for n in (1_000, 3_000, 10_000, 20_000, 100_000, 200_000, 1_000_000):
+    sizes = (1_000, 3_000, 10_000, 20_000, 100_000, 200_000, 1_000_000)
+    for n in sizes[:2] if QUICK else sizes:
         X = polynomial_manifolds(n, FEATURES, random_state=0)
         basis = Basis(RBF(5.0), X[:COMPONENTS].copy(), 1e-6)
         with Workers() as workers:
@@ -50,7 +51,7 @@ def fit(n: int, pipe) -> None:
 
 
 def fits() -> Iterator[dict]:
-    for n in (20_000, 200_000):
+    for n in (1_000,) if QUICK else (20_000, 200_000):
         ours, theirs = multiprocessing.Pipe()
         process = multiprocessing.get_context("spawn").Process(target=fit, args=(n, theirs))
         process.start()

@@ -8,14 +8,14 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
-from common import CASES, best_time, report, stream
+from common import CASES, QUICK, best_time, report, seeds, stream
 
 from hirank import KFMC
 from hirank.datasets import uniform_missing
 from hirank.metrics import missing_relative_error
 from hirank.models.out_of_sample import ROUNDS
 
-TRAIN, NEW, R = 600, 1000, 150
+TRAIN, NEW, R = (100, 50, 30) if QUICK else (600, 1000, 150)
 
 
 def bare_products(m: int, evaluations: int) -> float:
@@ -33,14 +33,14 @@ def bare_products(m: int, evaluations: int) -> float:
 def rows() -> Iterator[dict]:
     for case in CASES:
         errors, own, seconds, single = [], [], [], []
-        for seed in range(5):
+        for seed in seeds(5):
             truth = stream(case, TRAIN + NEW, seed)
             observed = uniform_missing(truth.shape, 0.5, random_state=seed + 1000)
-            holes = np.where(observed, truth, np.nan)
+            incomplete = np.where(observed, truth, np.nan)
             model = KFMC(R, random_state=seed)
-            filled = model.fit_transform(holes[:TRAIN])
+            filled = model.fit_transform(incomplete[:TRAIN])
             own.append(missing_relative_error(filled, truth[:TRAIN], observed[:TRAIN]))
-            new = holes[TRAIN:]
+            new = incomplete[TRAIN:]
             errors.append(
                 missing_relative_error(model.transform(new), truth[TRAIN:], observed[TRAIN:])
             )

@@ -1,8 +1,8 @@
-"""How long a completed row takes: from writing it to ``hirank stream`` to reading the answer.
+"""Latency of a row: from writing it to ``hirank stream`` to reading the imputed row.
 
 The real process is started with a model that has learned from some rows of a curved stream, 20
-columns, 30 % missing. Rows are sent one by one at a steady rate, whether answers have come or not.
-Until its window is full (600 rows), a model now and then learns for a second or two; rows wait.
+columns, 30 % missing. Rows are sent one by one at a steady rate, without waiting for answers.
+Until its window is full (600 rows), a model is refitted now and then, which takes a second or two.
 
     python benchmarks/streaming/latency.py --warm 300 --rates 10 50 --rows 400
 """
@@ -26,7 +26,7 @@ PROGRAM = [sys.executable, "-m", "hirank", "stream"]
 
 
 def lines(n: int, columns: int, seed: int) -> tuple[np.ndarray, list[bytes]]:
-    """A stream with holes, n x columns, and as lines of CSV."""
+    """Return a stream with missing values, n x columns, as an array and as lines of CSV."""
     X = polynomial_stream(columns, latent=2, random_state=seed).take(n)
     observed = uniform_missing(X.shape, 0.3, random_state=seed + 1)
     X[~observed] = np.nan

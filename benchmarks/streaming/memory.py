@@ -1,4 +1,4 @@
-"""Resident memory of OnlineImputer on a stream of a million samples, half the entries missing.
+"""Resident memory of OnlineImputer on an endless stream: a million samples, half missing.
 
 30 features on one curved surface, made on the fly in chunks of 1000, so that nothing but the model
 can grow. The model is small, so that a million samples take minutes. Writes OUT.csv and OUT.png.

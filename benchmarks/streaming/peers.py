@@ -1,7 +1,7 @@
 """The methods: start(first rows), then arrive(rows) -> completed rows, learning afterwards.
 
 METHODS maps a name to its settings, each a function of the seed. Where a method has several,
-run.py keeps the one that the truth says is best on each stream: tuned in the peer's favor.
+run.py keeps the one that is best on each stream, by the truth: tuned in the peer's favor.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class Windowed:
     """A scikit-learn imputer fitted on the last `window` rows after every `every` new ones.
 
     `bounded` keeps iterative imputation within the range of the window. Without it ridge
-    extrapolates wildly on motion capture; with it, it misses what is new in gas drift.
+    extrapolates far on motion capture; with it, it misses what is new in gas drift.
     """
 
     def __init__(self, imputer: Any, every: int = 200, window: int = 600, bounded: bool = False):
@@ -95,7 +95,7 @@ class Windowed:
 class Copula:
     """gcimpute's online Gaussian copula (Zhao, Landgrebe, Shekhtman and Udell 2022).
 
-    Its `fit_transform` imputes a whole stream; this makes the same public calls batch by batch.
+    Its `fit_transform` takes a whole stream; this makes the same public calls batch by batch.
     One EM step from the identity is its own start; more of them on the first rows serve it better.
     `live` updates marginals after every sample, its default, in place of every batch.
     """
@@ -183,6 +183,6 @@ METHODS: dict[str, Settings] = {
         for w in (100, 500)
     },
     "hirank": {"": lambda seed: Hirank(OnlineImputer(random_state=seed))},
-    "hirank paper": {"": lambda seed: Hirank(OnlineKFMC(60, random_state=seed))},
+    "OnlineKFMC": {"": lambda seed: Hirank(OnlineKFMC(60, random_state=seed))},
 }
-SLOW = ("iterative trees", "gcimpute live")  # minutes a stream: only when asked for
+SLOW = ("iterative trees", "gcimpute live")  # minutes a stream: only if named

@@ -19,7 +19,7 @@ import matplotlib.pyplot as plt
 # Okabe and Ito's colors, and a dash of its own for each, so that neither has to carry it alone.
 STYLES = {
     "hirank": ("#000000", "-", 2.6),
-    "hirank paper": ("#000000", (0, (1, 1)), 1.6),
+    "OnlineKFMC": ("#000000", (0, (1, 1)), 1.6),
     "online factors": ("#0072B2", "-", 1.6),
     "GROUSE": ("#56B4E9", (0, (5, 1)), 1.6),
     "gcimpute": ("#D55E00", "-", 1.6),

@@ -1,7 +1,7 @@
 """Samples after an abrupt change until the on-arrival error is back within 1.5 times its level.
 
-A curved surface, and another one from sample 2000 of 4000 on; with refits on drift and
-without. And a stream that does not change, where refits must do no harm.
+A curved surface, and another one from sample 2000 of 4000 on, with drift detection and without;
+and a stream that does not change, where drift detection must not increase the error.
 """
 
 import sys
@@ -9,11 +9,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
-from on_arrival import complete_stream
+from arrivals import on_arrival
 from streams import load
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
-from common import report
+from common import report, seeds
 
 from hirank.metrics import missing_relative_error
 
@@ -21,7 +21,7 @@ CHANGE, BLOCK = 2000, 100
 
 
 def rows() -> Iterator[dict]:
-    for seed in range(3):
+    for seed in seeds(3):
         for name, detection in (
             ("abrupt change", "refit"),
             ("abrupt change", "monitor"),
@@ -29,14 +29,13 @@ def rows() -> Iterator[dict]:
             ("three surfaces", "monitor"),
         ):
             truth, observed = load(name, 0.5, seed)
-            filled, _, n_refits = complete_stream(
-                truth, observed, random_state=seed, drift_detection=detection
-            )
+            settings = {"random_state": seed, "drift_detection": detection}
+            filled, _, refits = on_arrival(truth, observed, **settings)
 
             def error(low: int, high: int, t=truth, f=filled, o=observed) -> float:
                 return missing_relative_error(f[low:high], t[low:high], o[low:high])
 
-            row = {"case": name, "seed": seed, "drift": detection, "refits": n_refits}
+            row = {"case": name, "seed": seed, "detection": detection, "refits": refits}
             if name != "abrupt change":
                 yield row | {"level": error(600, 1200), "samples to recover": "", "mean after": ""}
                 continue

@@ -22,18 +22,18 @@ from threadpoolctl import threadpool_limits
 FIRST, BATCH = 200, 50
 
 
-def walk(make: Callable[[int], Method], name: str, missing: float, seed: int) -> pd.DataFrame:
+def run_stream(make: Callable[[int], Method], name: str, missing: float, seed: int) -> pd.DataFrame:
     """One method through one stream: a row per batch."""
     truth, observed = load(name, missing, seed)
-    holes, spread = np.where(observed, truth, np.nan), truth.std(axis=0)
+    incomplete, spread = np.where(observed, truth, np.nan), truth.std(axis=0)
     began = time.perf_counter()
     method = make(seed)
-    method.start(holes[:FIRST].copy())
+    method.start(incomplete[:FIRST].copy())
     rows = [score(0, slice(0, FIRST), truth[:0], truth[:0], observed[:0], spread)]
     rows[0]["seconds"] = time.perf_counter() - began
     for batch, low in enumerate(range(FIRST, len(truth), BATCH), start=1):
         part = slice(low, min(low + BATCH, len(truth)))
-        given = holes[part].copy()
+        given = incomplete[part].copy()
         began = time.perf_counter()
         filled = method.arrive(given)
         seconds = time.perf_counter() - began
@@ -74,28 +74,28 @@ def best_setting(method: str, name: str, missing: float, seeds: int) -> str:
     for setting, make in settings.items():
         for seed in range(min(seeds, 2)):
             try:
-                errors[setting] += measure(second_half(walk(make, name, missing, seed)))
+                errors[setting] += measure(second_half(run_stream(make, name, missing, seed)))
             except (ValueError, FloatingPointError, np.linalg.LinAlgError):
                 errors[setting] = np.inf
     return min(errors, key=errors.__getitem__)
 
 
 def runs(method: str, name: str, missing: float, seeds: int) -> pd.DataFrame:
-    """All seeds of a method on a stream; a failure is one row that says why."""
+    """All seeds of a method on a stream; a failure is one row with its reason."""
     labels = {"stream": name, "missing_rate": missing, "method": method}
     setting, seed, parts = "", 0, []
     try:
         setting = best_setting(method, name, missing, seeds)
         for seed in range(seeds):
-            walked = walk(METHODS[method][setting], name, missing, seed)
-            parts.append(walked.assign(**labels, setting=setting, seed=seed, failure=""))
+            found = run_stream(METHODS[method][setting], name, missing, seed)
+            parts.append(found.assign(**labels, setting=setting, seed=seed, failure=""))
     except Exception as error:  # a peer's failure is a result
         reason = f"{type(error).__name__}: {error}"
         parts.append(pd.DataFrame([labels | {"setting": setting, "seed": seed, "failure": reason}]))
     return pd.concat(parts, ignore_index=True)
 
 
-def chosen(text: str, known: dict, left_out: tuple[str, ...] = ()) -> list[str]:
+def select(text: str, known: dict, left_out: tuple[str, ...] = ()) -> list[str]:
     names = text.split(",") if text else [name for name in known if name not in left_out]
     unknown = [name for name in names if name not in known]
     if unknown:
@@ -111,10 +111,10 @@ def main() -> None:
     parser.add_argument("--streams", default="", help=f"of {', '.join(STREAMS)}")
     parser.add_argument("--methods", default="", help=f"of {', '.join(METHODS)}")
     args = parser.parse_args()
-    methods = chosen(args.methods, METHODS, SLOW)
+    methods = select(args.methods, METHODS, SLOW)
     table = None
     warnings.simplefilter("ignore", RuntimeWarning)  # diverging settings of the peers overflow
-    for name in chosen(args.streams, STREAMS):
+    for name in select(args.streams, STREAMS):
         try:
             load(name, args.missing, 0)
         except OSError as error:

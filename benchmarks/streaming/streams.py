@@ -21,7 +21,7 @@ def changing(change: tuple[int, int], seed: int) -> np.ndarray:
 
 
 def real(table: str) -> np.ndarray:
-    """A real table in stored order; constant features, up to rounding, have nothing to tell."""
+    """A real table in stored order; features that are constant up to rounding are left out."""
     truth = TABLES[table]()
     return truth[:, truth.std(axis=0) > 1e-9 * np.abs(truth).max()]
 

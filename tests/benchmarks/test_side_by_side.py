@@ -58,26 +58,26 @@ def call(program, *arguments):
 
 @pytest.fixture(scope="module")
 def stored(tmp_path_factory):
-    """What the runs said, and their table."""
+    """Return what the runs printed, and their table."""
     folder = tmp_path_factory.mktemp("side_by_side")
     extra, path = folder / "extra.py", folder / "runs.csv"
     extra.write_text(EXTRA)
     options = ["--csv", path, "--extra", extra, "--sets", "wavy,flat", "--rates", "0.2"]
     options += ["--patterns", "uniform", "--limit", "1", "--seeds"]
-    said = [call("run.py", *options, "0", "--solvers", "mean,soft-impute")]
+    printed = [call("run.py", *options, "0", "--solvers", "mean,soft-impute")]
     more = "mean,soft-impute,broken,killed,endless,lazy,absent"
     options += ["0,1", "--sets", "flat", "--solvers", more, "--again", "mean"]
-    said.append(call("run.py", *options))
-    return said, path
+    printed.append(call("run.py", *options))
+    return printed, path
 
 
 def test_every_cell_is_a_row_and_is_run_once_unless_asked_for(stored):
-    said, path = stored
-    assert said[0].splitlines()[0].startswith("0 flat")  # the smaller set first
-    assert said[0].splitlines()[-1].startswith("4 cells run, 4 in")
-    assert said[1].splitlines()[0] == "absent: left out, absent is not installed."
+    printed, path = stored
+    assert printed[0].splitlines()[0].startswith("0 flat")  # the smaller set first
+    assert printed[0].splitlines()[-1].startswith("4 cells run, 4 in")
+    assert printed[1].splitlines()[0] == "absent: left out, absent is not installed."
     # soft-impute of seed 0 was there; seed 1 of what took too long is not tried
-    assert said[1].splitlines()[-1].startswith("10 cells run, 13 in")
+    assert printed[1].splitlines()[-1].startswith("10 cells run, 13 in")
     rows = pd.read_csv(path)
     assert len(rows) == 14
     assert len(summary.read(path)) == 13
@@ -97,12 +97,12 @@ def test_a_failure_is_a_row_with_its_reason(stored):
     assert "entries came back not finite" in reasons["lazy"]
 
 
-def test_the_report_tells_all_and_draws(stored, tmp_path):
+def test_the_report_contains_failures_and_draws_pictures(stored, tmp_path):
     pytest.importorskip("matplotlib")
-    said = call("report.py", stored[1], "--pictures", tmp_path)
-    assert "> 1 s" in said
-    assert "broken: ValueError: no luck today (it rains)" in said
-    assert "not run" in said
+    printed = call("report.py", stored[1], "--pictures", tmp_path)
+    assert "> 1 s" in printed
+    assert "broken: ValueError: no luck today (it rains)" in printed
+    assert "not run" in printed
     assert {path.name for path in tmp_path.iterdir()} == {"ranks.png", "sets_uniform.png"}
 
 
@@ -180,7 +180,9 @@ def test_cliques_are_the_largest_groups_within_the_difference(difference, groups
 
 
 def test_standardizing_comes_back_in_the_units_of_the_table():
-    fill = module("solvers").standardized(lambda given, seed: np.nan_to_num(given))
-    holes = np.array([[1.0, 1e6, 7.0], [3.0, np.nan, 7.0], [np.nan, 3e6, np.nan]])
+    impute = module("solvers").standardized(lambda given, seed: np.nan_to_num(given))
+    incomplete = np.array([[1.0, 1e6, 7.0], [3.0, np.nan, 7.0], [np.nan, 3e6, np.nan]])
     means = np.array([2.0, 2e6, 7.0])
-    np.testing.assert_allclose(fill(holes, 0), np.where(np.isnan(holes), means, holes))
+    np.testing.assert_allclose(
+        impute(incomplete, 0), np.where(np.isnan(incomplete), means, incomplete)
+    )

@@ -1,7 +1,7 @@
-"""Ordered rows: CMU motion capture 56_06, 3392 frames x 56 features, both patterns of the paper.
+"""Rows in order of time: CMU motion capture 56_06, 3392 x 56, both patterns of the paper.
 
-RMSE of standardized features over missing entries: straight lines in time, Imputer without
-the order of rows, and with it (time=True). A fit takes minutes.
+RMSE of standardized features over missing entries: linear interpolation in time, Imputer
+without the times, and Imputer with them. A fit takes minutes.
 """
 
 import argparse
@@ -25,7 +25,7 @@ from reproduction.readers.files import data_folder
 DATA = data_folder()
 PATTERNS = {"random": uniform_missing, "gaps": missing_gaps}
 CONSTANT = 1e-6
-"""Spread of the clavicles, which hold nothing but rounding errors: see `load_mocap`."""
+"""Spread of the clavicles, which contain only rounding errors: see `load_mocap`."""
 
 
 def mocap() -> np.ndarray:
@@ -41,16 +41,16 @@ def rows(
     truth = mocap()[::every]
     for pattern, rate in itertools.product(patterns, rates):
         observed = PATTERNS[pattern](truth.shape, rate, random_state=seed)
-        holes = np.where(observed, truth, np.nan)
+        incomplete = np.where(observed, truth, np.nan)
         methods = {
-            "linear": lambda X=holes, o=observed: interpolate(X, o),
+            "linear": lambda X=incomplete, o=observed: interpolate(X, o),
             "Imputer": Imputer(random_state=seed, max_time=max_time).fit_transform,
-            "ordered": Imputer(time=True, random_state=seed, max_time=max_time).fit_transform,
+            "with time": Imputer(time=True, random_state=seed, max_time=max_time).fit_transform,
         }
         row: dict = {"pattern": pattern, "missing": rate}
         for name, method in methods.items():
             began = time.perf_counter()
-            error = (method(holes) - truth)[~observed]
+            error = (method(incomplete) - truth)[~observed]
             row |= {
                 name: float(np.sqrt(np.mean(error**2))),
                 f"{name} s": time.perf_counter() - began,
@@ -62,7 +62,7 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--patterns", nargs="+", choices=list(PATTERNS), default=list(PATTERNS))
     parser.add_argument("--rates", nargs="+", type=float, default=[0.3, 0.5, 0.7])
-    parser.add_argument("--every", type=int, default=1, help="keep only so few frames: quicker")
+    parser.add_argument("--every", type=int, default=1, help="keep one frame in so many: quicker")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--max-time", type=float, help="seconds for each search; none by default")
     known, rest = parser.parse_known_args()

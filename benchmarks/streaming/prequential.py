@@ -1,8 +1,8 @@
 """Does the prequential error track the true error? Both in standard deviations, by stream.
 
 Stationary streams: root mean square over the second half, true error of missing entries and
-prequential error of held-out ones. Changing streams: correlation of the logarithms over blocks of
-200 samples.
+prequential error of held-out ones. Changing streams: correlation of the logarithms over
+blocks of 200.
 """
 
 import sys
@@ -10,11 +10,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
-from on_arrival import complete_stream
+from arrivals import on_arrival
 from streams import load
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
-from common import report
+from common import report, seeds
 
 STATIONARY = ("one surface", "three surfaces", "ten subspaces")
 CHANGING = ("abrupt change", "gradual change")
@@ -24,7 +24,7 @@ BLOCK = 200
 def blocks(
     truth: np.ndarray, observed: np.ndarray, filled: np.ndarray, history: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """True and prequential error of each block of samples after the first."""
+    """Return the true and the prequential error of each block of samples after the first."""
     squares = ((filled - truth) / truth.std(axis=0)) ** 2
     true, own = [], []
     for low in range(BLOCK, len(truth), BLOCK):
@@ -38,9 +38,9 @@ def blocks(
 def rows() -> Iterator[dict]:
     for name in (*STATIONARY, *CHANGING):
         found = []
-        for seed in range(3 if name in CHANGING else 5):
+        for seed in seeds(3 if name in CHANGING else 5):
             truth, observed = load(name, 0.5, seed)
-            filled, model, _ = complete_stream(truth, observed, random_state=seed)
+            filled, model, _ = on_arrival(truth, observed, random_state=seed)
             true, own = blocks(truth, observed, filled, model.error_history_)
             half = slice(len(true) // 2, None)
             found.append(

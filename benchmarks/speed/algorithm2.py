@@ -15,11 +15,11 @@ from typing import Any
 import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
-from common import CASES, best_time, report, synthetic
+from common import CASES, QUICK, best_time, report, seeds, synthetic
 
 from hirank.kernels import RBF, Poly
 from hirank.metrics import missing_relative_error
-from hirank.optim import algorithm2_steps as paper_steps
+from hirank.optim import algorithm2_steps
 from hirank.optim.algorithm2 import (
     BANDWIDTH,
     POLY_ALPHA,
@@ -31,7 +31,7 @@ from hirank.optim.algorithm2 import (
 from hirank.optim.compiled import compiled
 from hirank.optim.path import Setting
 
-R, PASSES, INNER = 60, 10, 50
+R, PASSES, INNER = 60, 2 if QUICK else 10, 50
 FIXED = 7e-3  # the best single beta with the RBF kernel
 METHODS = {
     "rbf": (0.0, falling_betas(PASSES)),
@@ -62,11 +62,11 @@ def inner_iterations() -> Iterator[dict]:
     X = np.where(observed, (truth - mean) / deviation, 0)
     D = np.random.default_rng(0).standard_normal((R, X.shape[1]))
     width = X.shape[1] + 2  # a multiple of 8
-    x = paper_steps.with_ones(X[:1], np.zeros(X.shape[1]), width)
+    x = algorithm2_steps.with_ones(X[:1], np.zeros(X.shape[1]), width)
     missing = np.pad(~observed[:1], ((0, 0), (1, 1))).astype(float)
     sigma = RBF().resolve(X, BANDWIDTH).sigma
     for name, degree, constant in (("rbf", 0, sigma**-2), ("poly", 2, 1.0)):
-        F = paper_steps.with_ones(D, np.zeros(X.shape[1]), width)
+        F = algorithm2_steps.with_ones(D, np.zeros(X.shape[1]), width)
         E = F.copy()
         E[:, 0] *= constant
         if name == "rbf":
@@ -76,7 +76,7 @@ def inner_iterations() -> Iterator[dict]:
         C = np.linalg.inv(kernel.matrix(D, D) + (FIXED if name == "rbf" else POLY_BETA) * np.eye(R))
         for form in ("fastest", "plain"):
             bare = getattr(bare_products, form)
-            ours = getattr(paper_steps.complete_batch, form)
+            ours = getattr(algorithm2_steps.complete_batch, form)
 
             def run(count: int, ours=ours, E=E, F=F, C=C, degree=degree, constant=constant) -> None:
                 z = np.zeros((1, R))
@@ -118,7 +118,7 @@ def cases() -> Iterator[dict]:
         for missing in (0.3, 0.5):
             for case in CASES:
                 errors, seconds = zip(
-                    *(run_case(case, missing, seed, method) for seed in range(5)), strict=True
+                    *(run_case(case, missing, seed, method) for seed in seeds(5)), strict=True
                 )
                 yield {
                     "case": case,
