@@ -10,7 +10,8 @@ import numpy as np
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import validate_data
 
-from hirank._checks import Rule, choice, count, number, optional
+from hirank._checks import Rule, count, number, optional
+from hirank._text import alternatives
 from hirank._typing import Array, BoolArray
 from hirank.core.scaling import SCALES
 from hirank.exceptions import InputError, ParameterError
@@ -25,8 +26,9 @@ def check_params(estimator: Any, rules: Mapping[str, Rule]) -> None:
 
 def scale_method(name: str, value: Any) -> None:
     """Require a way to scale features."""
-    if not isinstance(value, bool | np.bool_):
-        choice(*SCALES)(f"{name} (unless True or False)", value)
+    if not isinstance(value, bool | np.bool_) and not (isinstance(value, str) and value in SCALES):
+        allowed = alternatives((*SCALES, True, False))
+        raise ParameterError(name, f"must be {allowed}; got {value!r}.")
 
 
 def missing_value(name: str, value: Any) -> None:
@@ -40,8 +42,9 @@ def missing_value(name: str, value: Any) -> None:
 
 def kernel_name(name: str, value: Any) -> None:
     """Require a kernel object or the name of a kernel."""
-    if not isinstance(value, Kernel):
-        choice("rbf", "poly")(f"{name} (unless a Kernel object)", value)
+    named = isinstance(value, str) and value in ("rbf", "poly")
+    if not named and not isinstance(value, Kernel):
+        raise ParameterError(name, f"must be 'rbf', 'poly' or a Kernel object; got {value!r}.")
 
 
 KERNEL_RULES: dict[str, Rule] = {

@@ -8,6 +8,7 @@ from numbers import Integral
 import numpy as np
 
 from hirank._typing import Array
+from hirank.exceptions import ParameterError
 from hirank.kernels.base import BoundKernel, Kernel
 
 
@@ -35,11 +36,14 @@ class Poly(Kernel):
 
     def __post_init__(self) -> None:
         if not isinstance(self.degree, Integral) or self.degree < 1:
-            raise ValueError(f"degree must be an integer of at least 1; got {self.degree!r}.")
+            raise ParameterError(
+                "degree", f"must be an integer of at least 1; got {self.degree!r}."
+            )
         if not 0 <= self.offset < np.inf:
-            raise ValueError(
-                f"offset must be a number of at least 0; got {self.offset!r}. With a negative one "
-                "the kernel is not positive semidefinite."
+            raise ParameterError(
+                "offset",
+                f"must be a number of at least 0; got {self.offset!r}. With a negative one the "
+                "kernel is not positive semidefinite.",
             )
 
     def bind(self, D: Array) -> BoundPoly:
