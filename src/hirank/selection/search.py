@@ -177,13 +177,16 @@ def _held_out(trials: Sequence[Trial], weights: Array, data: SearchData) -> Held
 
 
 def _without_selection(data: SearchData, failed: Sequence[Trial] = ()) -> tuple[Selected, Array]:
-    """Fit one strongly regularized Gaussian, or column means if all families have failed."""
+    """Fit one strongly regularized Gaussian.
+
+    Column means take its place if all families have failed, or if no feature varies.
+    """
     config = data.config.mixture
     noise = config.noise_levels[0]
     mixture = independent_gaussian(data.X, data.observed)
     params: dict[str, str | int | float] = {"n_components": 0}
     family = label = ColumnMeans.family
-    if not failed:
+    if not failed and data.X.shape[1]:
         family, label = GaussianMixtures.family, "one Gaussian"
         params = {"n_components": 1, "noise": noise}
         mixture = fit_mixture(
