@@ -46,8 +46,11 @@ class Table(NamedTuple):
     observed: np.ndarray
 
     @property
-    def holes(self) -> np.ndarray:
+    def X(self) -> np.ndarray:
+        """The table with NaN where it is missing."""
         return np.where(self.observed, self.truth, np.nan)
+
+    holes = X
 
 
 @pytest.fixture(scope="session")

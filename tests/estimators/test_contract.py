@@ -1,26 +1,33 @@
-"""scikit-learn's own checks, with no expected failure."""
+"""scikit-learn's own checks of estimators, with no expected failure."""
 
 import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from hirank import KFMC, OnlineKFMC
+from hirank import KFMC, Imputer, OnlineImputer, OnlineKFMC
 
-KERNELS, SOLVERS = ("rbf", "poly"), ("lbfgs", "newton")
-ESTIMATORS = [
-    KFMC(max_iter=5, n_starts=1),
-    *(
-        KFMC(kernel=k, bandwidth="path", mix=False, max_iter=20, solver=s)
-        for k in KERNELS
-        for s in SOLVERS
-    ),
-    *(OnlineKFMC(kernel=k, mode=m) for k in ("rbf", "poly") for m in ("window", "paper")),
+pytestmark = [
+    # The array API check needs an environment variable that must be set before SciPy is imported;
+    # scikit-learn skips it, with a warning.
+    pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning"),
+    pytest.mark.filterwarnings("ignore::hirank.exceptions.FewEntriesWarning"),
+]
+
+ONE_OF_EACH = [Imputer(max_iter=5, n_init=1), KFMC(max_iter=20), OnlineImputer(), OnlineKFMC()]
+OTHERS = [
+    KFMC(max_iter=20, solver="newton"),
+    KFMC(max_iter=20, kernel="poly"),
+    KFMC(max_iter=20, kernel="poly", solver="newton"),
+    OnlineImputer(kernel="poly"),
+    OnlineKFMC(kernel="poly"),
 ]
 
 
-# The array API check needs an environment variable that must be set before SciPy is imported;
-# scikit-learn skips it, and says so in a warning.
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
-@pytest.mark.filterwarnings("ignore:Only [0-9]+ entries are observed:UserWarning")
-@parametrize_with_checks(ESTIMATORS)
-def test_scikit_learn(estimator, check):
+@parametrize_with_checks(ONE_OF_EACH)
+def test_estimators_keep_the_contract_of_scikit_learn(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.slow
+@parametrize_with_checks(OTHERS)
+def test_other_kernels_and_solvers_keep_it_too(estimator, check):
     check(estimator)

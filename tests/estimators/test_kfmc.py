@@ -3,7 +3,7 @@ import warnings
 
 import numpy as np
 import pytest
-from helpers.plain import plain
+from helpers.estimators import fast_kfmc
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
@@ -13,29 +13,23 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 
 from hirank import KFMC
-from hirank.estimators.validation import components_of
+from hirank.exceptions import EmptyRowsWarning, InputError, StopReason
 from hirank.kernels import RBF, Poly
 from hirank.metrics import missing_relative_error
+from hirank.models.fit_dictionary import default_n_components
 
 
 @pytest.fixture(scope="module")
 def fitted(curved):
-    return plain(40).fit(curved.holes[:80])
-
-
-def test_it_fills_curved_data_far_better_than_the_mean(curved):
-    filled = KFMC(random_state=0).fit_transform(curved.holes)
-    mean = np.where(curved.observed, curved.truth, np.nanmean(curved.holes, axis=0))
-    error = missing_relative_error(filled, curved.truth, curved.observed)
-    assert error < 0.1 * missing_relative_error(mean, curved.truth, curved.observed)
+    return fast_kfmc(40).fit(curved.X[:80])
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize("kernel", ["rbf", "poly"])
 @pytest.mark.parametrize("solver", ["lbfgs", "newton"])
 def test_observed_entries_come_back_bit_for_bit(curved, dtype, kernel, solver):
-    X = curved.holes.astype(dtype)
-    model = plain(30, kernel=kernel, solver=solver)
+    X = curved.X.astype(dtype)
+    model = fast_kfmc(30, kernel=kernel, solver=solver)
     for filled in (model.fit_transform(X), model.transform(X)):
         assert filled.dtype == dtype
         assert np.isfinite(filled).all()
@@ -46,63 +40,63 @@ def test_observed_entries_come_back_bit_for_bit(curved, dtype, kernel, solver):
     X=arrays(float, (9, 4), elements=st.floats(-1e6, 1e6, allow_subnormal=False)),
     observed=arrays(bool, (9, 4)),
 )
-def test_whatever_the_table_observed_entries_stay_and_fills_are_finite(X, observed):
+def test_observed_entries_stay_and_imputed_values_are_finite_whatever_the_table(X, observed):
     observed[0] = True
-    holes = np.where(observed, X, np.nan)
-    model = KFMC(mix=False, max_iter=3, random_state=0)
+    table = np.where(observed, X, np.nan)
+    model = KFMC(max_iter=3, random_state=0)
     with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "1?[0-9] sample", UserWarning)
-        for filled in (model.fit_transform(holes), model.transform(holes)):
+        warnings.simplefilter("ignore", EmptyRowsWarning)
+        for filled in (model.fit_transform(table), model.transform(table)):
             assert (filled[observed] == X[observed]).all()
             assert np.isfinite(filled).all()
 
 
-def test_the_table_of_the_user_is_not_touched(curved):
-    X = curved.holes.copy()
-    model = plain(30)
+def test_the_table_that_is_given_does_not_change(curved):
+    X = curved.X.copy()
+    model = fast_kfmc(30)
     for result in (model.fit_transform(X), model.transform(X)):
         assert not np.shares_memory(result, X)
-        np.testing.assert_array_equal(X, curved.holes)
+        np.testing.assert_array_equal(X, curved.X)
 
 
-def test_transform_changes_nothing(curved, fitted):
+def test_transform_does_not_change_the_model(curved, fitted):
     before = pickle.dumps(fitted)
-    first = fitted.transform(curved.holes)
+    first = fitted.transform(curved.X)
     assert pickle.dumps(fitted) == before
-    assert (fitted.transform(curved.holes) == first).all()
+    assert (fitted.transform(curved.X) == first).all()
 
 
-def test_a_row_is_completed_the_same_alone_and_in_a_batch(curved, fitted):
-    together = fitted.transform(curved.holes)
+def test_a_row_is_imputed_the_same_alone_and_in_a_batch(curved, fitted):
+    together = fitted.transform(curved.X)
     for i in (0, 7, 90):
-        alone = fitted.transform(curved.holes[i : i + 1])
+        alone = fitted.transform(curved.X[i : i + 1])
         np.testing.assert_allclose(alone[0], together[i], rtol=0, atol=1e-9)
 
 
-def test_new_samples_are_completed(curved, fitted):
-    filled = fitted.transform(curved.holes[80:])
+def test_new_rows_are_imputed(curved, fitted):
+    filled = fitted.transform(curved.X[80:])
     assert missing_relative_error(filled, curved.truth[80:], curved.observed[80:]) < 0.3
 
 
 def test_a_pickled_model_gives_the_same_bits(curved, fitted):
     again = pickle.loads(pickle.dumps(fitted))
-    assert (again.transform(curved.holes) == fitted.transform(curved.holes)).all()
+    assert (again.transform(curved.X) == fitted.transform(curved.X)).all()
 
 
 def test_a_clone_with_the_same_seed_gives_the_same_result(curved):
-    model = plain(30)
-    assert (model.fit_transform(curved.holes) == clone(model).fit_transform(curved.holes)).all()
+    model = fast_kfmc(30)
+    assert (model.fit_transform(curved.X) == clone(model).fit_transform(curved.X)).all()
 
 
-def test_scaling_of_features_does_not_matter(curved):
+def test_units_of_features_do_not_matter(curved):
     units = np.geomspace(1e-6, 1e6, 12)
-    usual = plain(30).fit_transform(curved.holes)
-    scaled = plain(30).fit_transform(curved.holes * units + 5 * units) / units - 5
+    usual = fast_kfmc(30).fit_transform(curved.X)
+    scaled = fast_kfmc(30).fit_transform(curved.X * units + 5 * units) / units - 5
     np.testing.assert_allclose(scaled, usual, atol=0.02)
 
 
 def test_fitted_attributes(curved):
-    model = plain(30).fit(curved.holes)
+    model = fast_kfmc(30).fit(curved.X)
     assert model.n_components_ == 30
     assert model.dictionary_.shape == (30, 12)
     # The dictionary is in the units of the data and as large as they are.
@@ -112,13 +106,13 @@ def test_fitted_attributes(curved):
     assert model.n_iter_ == len(model.trace_) > 0
     assert model.trace_["objective"][-1] == model.objective_
     assert model.stop_reason_.endswith(".")
+    assert model.status_ in (StopReason.CONVERGED, StopReason.MAX_ITER)
 
 
-def test_every_parameter_reaches_the_solver(curved):
-    """Each of them, changed alone, changes the result."""
-    base = plain(33, kernel="poly").fit_transform(curved.holes)
-    for change in (
-        {"n_components": 20},
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"n_components": 10},
         {"kernel": "rbf"},
         {"kernel": Poly(2, 0.5)},
         {"degree": 3},
@@ -126,59 +120,96 @@ def test_every_parameter_reaches_the_solver(curved):
         {"alpha": 0.1},
         {"beta": 1e-3},
         {"solver": "newton"},
+        {"bounds": (-5, 0.1)},
         {"scale": False},
-        {"max_iter": 10},
+        {"max_iter": 5},
         {"tol": 0.5},
         {"random_state": 1},
-    ):
-        model = clone(plain(33, kernel="poly")).set_params(**change)
-        assert (model.fit_transform(curved.holes) != base).any(), change
-    one, two = (plain(30, bandwidth=b).fit_transform(curved.holes) for b in ("path", 2.0))
+    ],
+    ids=str,
+)
+@pytest.mark.filterwarnings("ignore::hirank.exceptions.BoundsWarning")
+def test_every_parameter_changes_the_result(curved, change):
+    X, model = curved.X[:50], fast_kfmc(15, kernel="poly", max_iter=12)
+    base = model.fit_transform(X)
+
+    changed = clone(model).set_params(**change).fit_transform(X)
+
+    assert (changed != base).any()
+
+
+def test_the_bandwidth_changes_the_result(curved):
+    one, two = (
+        fast_kfmc(15, bandwidth=b, max_iter=5).fit_transform(curved.X[:50]) for b in ("path", 2.0)
+    )
+
     assert (one != two).any()
 
 
-def test_a_number_as_bandwidth_stays_along_the_path(curved):
-    model = plain(30, bandwidth=2.0).fit(curved.holes)
+def test_a_bandwidth_that_is_a_number_is_kept_along_the_path(curved):
+    model = fast_kfmc(30, bandwidth=2.0).fit(curved.X)
     assert len(np.unique(model.trace_["stage"])) > 1
-    given = plain(30, kernel=RBF(3.0)).fit(curved.holes)
+    given = fast_kfmc(30, kernel=RBF(3.0)).fit(curved.X)
     assert given.kernel_ == RBF(3.0)
 
 
-def test_usual_number_of_components_grows_with_the_samples():
-    sizes = [components_of(KFMC(), n) for n in (1, 2, 5, 100, 1000, 5000)]
+def test_the_default_number_of_components_grows_with_the_rows():
+    sizes = [default_n_components(n) for n in (1, 2, 5, 100, 1000, 5000)]
     assert sizes == [1, 2, 5, 60, 240, 400]
 
 
 def test_verbose_reports_to_standard_error(curved, capsys):
-    plain(20, max_iter=2, verbose=1, random_state=0).fit(curved.holes)
+    fast_kfmc(20, max_iter=2, verbose=1, random_state=0).fit(curved.X)
     out, err = capsys.readouterr()
     assert out == ""
     assert err.startswith("[KFMC] stage 1, step 1: objective ")
-    model = plain(20, max_iter=2, verbose=2, random_state=0).fit(curved.holes)
+    model = fast_kfmc(20, max_iter=2, verbose=2, random_state=0).fit(curved.X)
     assert err.count("\n") == len(np.unique(model.trace_["stage"]))
     assert capsys.readouterr().err.count("\n") == model.n_iter_
 
 
-def test_it_works_in_a_pipeline_and_a_search(curved):
+def test_it_works_in_a_pipeline_and_a_grid_search(curved):
     order = np.random.default_rng(0).permutation(120)
     y = curved.truth[order].sum(axis=1)
-    pipeline = make_pipeline(plain(20), RandomForestRegressor(n_estimators=5, random_state=0))
+    pipeline = make_pipeline(fast_kfmc(20), RandomForestRegressor(n_estimators=5, random_state=0))
     search = GridSearchCV(pipeline, {"kfmc__n_components": [10, 30]}, cv=2)
-    search.fit(curved.holes[order], y)
+    search.fit(curved.X[order], y)
     assert search.best_score_ > 0
 
 
-def test_new_features_come_from_the_codes(curved):
+def test_new_features_are_imputed_from_the_codes(curved):
     old, new = slice(0, 8), slice(8, 12)
-    model = plain(60, max_iter=250)
-    filled = model.fit_transform(curved.holes[:, old])
-    completed = model.complete_features(filled, curved.holes[:, new])
+    model = fast_kfmc(60, max_iter=250)
+    filled = model.fit_transform(curved.X[:, old])
+    completed = model.complete_features(filled, curved.X[:, new])
     seen = curved.observed[:, new]
     assert (completed[seen] == curved.truth[:, new][seen]).all()
     assert missing_relative_error(completed, curved.truth[:, new], seen) < 0.1
-    from_holes = model.complete_features(curved.holes[:, old], curved.holes[:, new])
-    assert missing_relative_error(from_holes, curved.truth[:, new], seen) < 0.2
-    with pytest.raises(ValueError, match="same samples"):
-        model.complete_features(filled[:5], curved.holes[:, new])
-    with pytest.raises(ValueError, match=r"\[1\] have no observed entry"):
+    from_missing = model.complete_features(curved.X[:, old], curved.X[:, new])
+    assert missing_relative_error(from_missing, curved.truth[:, new], seen) < 0.2
+    with pytest.raises(InputError, match="same rows"):
+        model.complete_features(filled[:5], curved.X[:, new])
+    with pytest.raises(InputError, match=r"\[1\] have no observed values"):
         model.complete_features(filled, np.column_stack([y := filled[:, 0], y * np.nan]))
+
+
+def test_one_dictionary_has_no_search_and_no_intervals(fitted):
+    for name in ("search_results_", "held_out_", "summary", "interval", "sample"):
+        assert not hasattr(fitted, name)
+
+
+def test_the_status_names_why_the_fit_stopped(table):
+    limited = fast_kfmc(30, max_iter=100_000, tol=0.0, max_time=0.1).fit(table)
+    short = fast_kfmc(30, max_iter=2).fit(table)
+    constant = KFMC().fit(np.ones((5, 2)))
+
+    assert limited.status_ is StopReason.MAX_TIME
+    assert "max_time=0.1" in limited.stop_reason_
+    assert short.status_ is StopReason.MAX_ITER
+    assert constant.status_ is StopReason.NOTHING_TO_FIT
+
+
+def test_algorithm_1_stops_at_its_time_limit(table):
+    model = fast_kfmc(20, solver="newton", max_iter=100_000, tol=0.0, max_time=0.1).fit(table)
+
+    assert model.status_ is StopReason.MAX_TIME

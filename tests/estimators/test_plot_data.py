@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hirank import KFMC
+from helpers.estimators import fast_imputer
 from hirank.estimators.plot_data import (
     block_edges,
     check_coverage,
@@ -62,7 +62,7 @@ def test_coverage_is_checked_at_entries_that_widths_were_not_fitted_to():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(150, 2)) @ rng.normal(size=(2, 5)) + rng.normal(size=(150, 5)) / 3
     X[rng.random(X.shape) < 0.2] = np.nan
-    model = KFMC(max_iter=20, random_state=0).fit(X)
+    model = fast_imputer().fit(X)
     for level in (0.5, 0.9):
         found = check_coverage(model, level)
         np.testing.assert_array_equal(found.feature, model.held_out_["feature"])
@@ -70,8 +70,8 @@ def test_coverage_is_checked_at_entries_that_widths_were_not_fitted_to():
 
 
 def test_coverage_is_unknown_if_nothing_was_held_out():
-    X = np.random.default_rng(0).normal(size=(20, 3))
-    model = KFMC(3, kernel="rbf", bandwidth=1.0, mix=False, max_iter=2, random_state=0).fit(X)
+    X = np.random.default_rng(0).normal(size=(6, 3))
+    model = fast_imputer().fit(X)
     assert check_coverage(model, 0.9) is None
 
 
