@@ -15,7 +15,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils import check_random_state
 from sklearn.utils._set_output import _wrap_data_with_container
 
-from hirank._checks import Rule, choice, count, flag, number, optional
+from hirank._checks import Rule, choice, count, flag, number
 from hirank._typing import Array, BoolArray, PathLike
 from hirank.estimators.base import BaseTransformer
 from hirank.estimators.saving import save
@@ -430,9 +430,9 @@ class BaseOnline(BaseTransformer, Generic[S]):
 _SHARED_RULES: dict[str, Rule] = {
     "n_warmup": count(),
     "n_passes": count(),
-    "batch_size": optional(count()),
-    "max_iter": optional(count()),
-    "tol": optional(number(least=0)),
+    "batch_size": count(),
+    "max_iter": count(),
+    "tol": number(least=0),
     "drift_detection": choice("refit", "monitor", "off"),
     "scale": flag,
     "missing_values": missing_value,
