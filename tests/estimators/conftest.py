@@ -2,7 +2,9 @@
 
 import numpy as np
 import pytest
-from helpers.estimators import fast_imputer, remove_entries
+from helpers.estimators import fast_imputer, fast_online, remove_entries
+
+from hirank import OnlineImputer, OnlineKFMC
 
 
 @pytest.fixture(scope="session")
@@ -33,3 +35,9 @@ def series():
     missing = rng.random(X.shape) < 0.15
     missing[:, 0], missing[50:62, 2] = False, True
     return np.where(missing, np.nan, X)
+
+
+@pytest.fixture(params=[OnlineImputer, OnlineKFMC], ids=lambda kind: kind.__name__)
+def new(request):
+    """Makes streaming estimators of one class, with settings that make tests fast."""
+    return lambda **changes: fast_online(request.param, **changes)

@@ -58,9 +58,7 @@ def test_indicator_columns_are_those_of_features_with_missing_entries(X):
 
 @pytest.mark.parametrize("output", ["pandas", "polars"])
 def test_data_frames_are_returned_if_asked_for(X, output):
-    frame = pytest.importorskip(output).DataFrame(
-        {f"c{i}": column for i, column in enumerate(X.T)}
-    )
+    frame = pytest.importorskip(output).DataFrame({f"c{i}": column for i, column in enumerate(X.T)})
     model = fast_kfmc(max_iter=10, add_indicator=True).set_output(transform=output)
     out = model.fit_transform(frame)
     assert list(out.columns) == list(model.get_feature_names_out())

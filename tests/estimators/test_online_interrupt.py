@@ -10,18 +10,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 from helpers import stream_process
+from helpers.estimators import fast_online
 from helpers.saved_state import differences, load
 
-from hirank import OnlineKFMC
-
-QUICK = {"window": 60, "n_start": 40, "batch_size": 20, "max_iter": 10, "random_state": 0}
+from hirank import OnlineImputer, OnlineKFMC
 
 # An interrupt that strikes in a destructor can't be raised, only reported.
 unraisable = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 
 
-@pytest.fixture(params=["window", "paper"])
-def mode(request):
+@pytest.fixture(params=[OnlineImputer, OnlineKFMC], ids=lambda kind: kind.__name__)
+def kind(request):
     return request.param
 
 
@@ -73,8 +72,8 @@ def interrupted_at(number, call):
     return False
 
 
-def whole(model, before, after):
-    """Whether the model is as before the call or as after it; which of the two."""
+def which_state(model, before, after):
+    """Return whether the model is as before the call or as after it; it must be one of the two."""
     state = model.get_state()
     if not differences(state, before):
         return "before"
@@ -85,30 +84,30 @@ def whole(model, before, after):
 @unraisable
 @pytest.mark.parametrize("method", ["partial_fit", "partial_fit_transform"])
 @pytest.mark.parametrize("start", [0, 30, 50])
-def test_an_interrupted_call_leaves_the_model_as_it_was(mode, stream, alarm, method, start):
+def test_an_interrupted_call_leaves_the_model_as_it_was(kind, stream, alarm, method, start):
     """From the first row, before there is a model, and with one."""
-    model = OnlineKFMC(mode=mode, **QUICK)
+    model = fast_online(kind)
     if start:
-        model.partial_fit(stream.holes[:start])
-    before, rows = model.get_state(), stream.holes[start : start + 75]
-    rest = stream.holes[start + 75 : start + 115]
-    getattr(OnlineKFMC.from_state(before), method)(rows)  # compiles what there is to compile
+        model.partial_fit(stream.X[:start])
+    before, rows = model.get_state(), stream.X[start : start + 75]
+    rest = stream.X[start + 75 : start + 115]
+    getattr(kind.from_state(before), method)(rows)  # compiles what there is to compile
     began = time.perf_counter()
     getattr(model, method)(rows)
     seconds = time.perf_counter() - began
     after = model.get_state()
     filled, end = model.partial_fit_transform(rest), model.get_state()
     chance, found = random.Random(start), set()
-    for _ in range(10):
-        model = OnlineKFMC.from_state(before)
+    for _ in range(5):
+        model = kind.from_state(before)
         call = getattr(model, method)
         if not interrupted_after(chance.uniform(1e-5, 0.8 * seconds), alarm, lambda: call(rows)):  # noqa: B023
             continue
-        found.add(whole(model, before, after))
+        found.add(which_state(model, before, after))
     assert "before" in found
-    again = OnlineKFMC.from_state(before)
+    again = kind.from_state(before)
     for m in (model, again):
-        if whole(m, before, after) == "before":
+        if which_state(m, before, after) == "before":
             m.partial_fit(rows)
         assert (m.partial_fit_transform(rest) == filled).all()
         assert not differences(m.get_state(), end)
@@ -116,11 +115,11 @@ def test_an_interrupted_call_leaves_the_model_as_it_was(mode, stream, alarm, met
 
 @unraisable
 @pytest.mark.parametrize("method", ["partial_fit", "fit"])
-def test_wherever_it_is_interrupted(mode, stream, method):
-    """At functions from the first to the last one that a call enters."""
-    rows = stream.holes[70:100] if method == "partial_fit" else stream.holes[:45, :5]
-    before = OnlineKFMC(mode=mode, **QUICK).partial_fit(stream.holes[:70]).get_state()
-    done = OnlineKFMC.from_state(before)
+def test_a_call_may_be_interrupted_anywhere(kind, stream, method):
+    """It is interrupted at functions from the first to the last one that it enters."""
+    rows = stream.X[70:100] if method == "partial_fit" else stream.X[:45, :5]
+    before = fast_online(kind).partial_fit(stream.X[:70]).get_state()
+    done = kind.from_state(before)
     calls = []
     sys.setprofile(
         lambda frame, event, _: (
@@ -131,20 +130,21 @@ def test_wherever_it_is_interrupted(mode, stream, method):
     sys.setprofile(None)
     after, last = done.get_state(), len(calls)
     chance = random.Random(0)
-    for number in {1, 2, 3, *chance.sample(range(1, last), 8), *range(last - 5, last + 1)}:
-        model = OnlineKFMC.from_state(before)
+    for number in {1, 2, 3, *chance.sample(range(1, last), 4), *range(last - 3, last + 1)}:
+        model = kind.from_state(before)
         assert interrupted_at(number, lambda: getattr(model, method)(rows)), number  # noqa: B023
-        columns = {"before": 8, "after": rows.shape[1]}[whole(model, before, after)]
+        columns = {"before": 8, "after": rows.shape[1]}[which_state(model, before, after)]
         assert model.n_features_in_ == columns
-        assert np.isfinite(model.transform(stream.holes[:2, :columns])).all()
+        assert np.isfinite(model.transform(stream.X[:2, :columns])).all()
 
 
-def test_a_killed_process_goes_on_from_its_last_state(mode, tmp_path):
-    path, chance = tmp_path / "state.npz", random.Random(mode)
+@pytest.mark.slow
+def test_a_killed_process_continues_from_its_last_state(kind, tmp_path):
+    path, chance = tmp_path / "state.npz", random.Random(kind.__name__)
     folder = str(Path(stream_process.__file__).parents[1])
     saved = 0
     for _ in range(2):
-        command = [sys.executable, "-m", "helpers.stream_process", str(path), mode]
+        command = [sys.executable, "-m", "helpers.stream_process", str(path), kind.__name__]
         with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=folder) as process:
             first = int(process.stdout.readline())
             time.sleep(chance.uniform(0, 0.4))
@@ -155,7 +155,7 @@ def test_a_killed_process_goes_on_from_its_last_state(mode, tmp_path):
         state = load(path)
         saved = state["stream"]["samples"]
         assert saved >= lines[-1]
-    resumed, never_killed = OnlineKFMC.from_state(state), stream_process.model_of(mode)
+    resumed, never_killed = kind.from_state(state), stream_process.make_model(kind.__name__)
     count = resumed.n_samples_seen_
     for number in range(count):
         never_killed.partial_fit(stream_process.row(number))

@@ -1,7 +1,7 @@
-"""A process that streams rows without end, to be killed: ``stream_process.py STATE MODE``.
+"""A process that streams rows without end, to be killed: ``stream_process.py STATE CLASS``.
 
-It goes on from the saved state if there is one. A row is reported, by its number on a line, once a
-state that has learned from it is saved.
+It continues from the saved state if there is one. A row is reported, by its number on a line, once
+a state that has learned from it is saved.
 """
 
 import sys
@@ -9,8 +9,9 @@ from pathlib import Path
 
 import numpy as np
 
+import hirank
+from helpers.estimators import fast_online
 from helpers.saved_state import load, save
-from hirank import OnlineKFMC
 
 SAVE_EVERY = 20
 
@@ -24,12 +25,13 @@ def row(number: int) -> np.ndarray:
     return values
 
 
-def model_of(mode: str) -> OnlineKFMC:
-    return OnlineKFMC(mode=mode, window=60, n_start=40, batch_size=15, max_iter=10, random_state=0)
+def make_model(kind: str) -> hirank.OnlineImputer | hirank.OnlineKFMC:
+    return fast_online(getattr(hirank, kind), batch_size=15)
 
 
-def main(path: Path, mode: str) -> None:
-    model = OnlineKFMC.from_state(load(path)) if path.exists() else model_of(mode)
+def main(path: Path, kind: str) -> None:
+    new = make_model(kind)
+    model = type(new).from_state(load(path)) if path.exists() else new
     number = model.n_samples_seen_ if path.exists() else 0
     while True:
         model.partial_fit(row(number))
