@@ -73,7 +73,7 @@ def test_search_results_have_a_row_for_each_trial(fitted):
     results = fitted.search_results_
 
     assert len({len(column) for column in results.values()}) == 1
-    assert list(results)[0] == "family"
+    assert next(iter(results)) == "family"
     assert {"error", "loss", "seconds", "weight", "failure"} <= set(results)
     assert {"column means", "Gaussian", "low rank", "dictionary"} <= set(results["family"])
     assert results["weight"].sum() == pytest.approx(1)

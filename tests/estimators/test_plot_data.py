@@ -1,9 +1,9 @@
 import numpy as np
 import pytest
+from helpers.estimators import fast_imputer
 from hypothesis import given
 from hypothesis import strategies as st
 
-from helpers.estimators import fast_imputer
 from hirank.estimators.plot_data import (
     block_edges,
     check_coverage,
