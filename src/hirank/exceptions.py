@@ -9,6 +9,7 @@ from __future__ import annotations
 import sys
 import warnings
 from collections.abc import Callable
+from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
@@ -50,12 +51,12 @@ class ParameterError(InputError):
         return self.message()
 
 
+@dataclass(eq=False)
 class FileError(InputError):
     """A file that cannot be read: its path, and what is wrong with it."""
 
-    def __init__(self, path: Any, problem: str) -> None:
-        super().__init__(path, problem)
-        self.path, self.problem = path, problem
+    path: Any
+    problem: str
 
     def __str__(self) -> str:
         return f"{self.path}: {self.problem}"
@@ -79,12 +80,11 @@ class OutputExistsError(OutputError):
         return f"{self.path} already exists. {self.problem}"
 
 
+@dataclass(eq=False)
 class EmptyRowsWarning(UserWarning):
     """Rows without a usable value, at positions `rows`, were imputed with column means."""
 
-    def __init__(self, rows: tuple[int, ...]) -> None:
-        super().__init__(rows)
-        self.rows = rows
+    rows: tuple[int, ...]
 
     def __str__(self) -> str:
         count = plural(len(self.rows), "row")
@@ -94,58 +94,55 @@ class EmptyRowsWarning(UserWarning):
         )
 
 
+@dataclass(eq=False)
 class SkippedRowsWarning(UserWarning):
     """`count` rows were not learned from, for a `reason`."""
 
-    def __init__(self, count: int, reason: str) -> None:
-        super().__init__(count, reason)
-        self.count, self.reason = count, reason
+    count: int
+    reason: str
 
     def __str__(self) -> str:
         return f"Skipped {plural(self.count, 'row')} in learning: {self.reason}"
 
 
+@dataclass(eq=False)
 class WarmupWarning(UserWarning):
     """`count` rows arrived before there was a model and were imputed with the means so far."""
 
-    def __init__(self, count: int) -> None:
-        super().__init__(count)
-        self.count = count
+    count: int
 
     def __str__(self) -> str:
         rows = plural(self.count, "row")
         return f"Imputed {rows} that arrived before the first fit with the column means so far."
 
 
+@dataclass(eq=False)
 class EmptyColumnsWarning(UserWarning):
     """Columns without any value stay empty."""
 
-    def __init__(self, columns: tuple[Any, ...]) -> None:
-        super().__init__(columns)
-        self.columns = columns
+    columns: tuple[Any, ...]
 
     def __str__(self) -> str:
         return f"Left columns without any value empty: {abbreviated(self.columns, 20)}."
 
 
+@dataclass(eq=False)
 class NonNumericColumnsWarning(UserWarning):
     """Columns that are not numeric keep their missing values."""
 
-    def __init__(self, columns: tuple[Any, ...]) -> None:
-        super().__init__(columns)
-        self.columns = columns
+    columns: tuple[Any, ...]
 
     def __str__(self) -> str:
         listed = abbreviated(self.columns, 20)
         return f"Left missing values in columns that are not numeric: {listed}."
 
 
+@dataclass(eq=False)
 class FeatureLimitWarning(UserWarning):
     """A stream has more features than `max_features`; `feature` is the first that is left out."""
 
-    def __init__(self, max_features: int, feature: Any) -> None:
-        super().__init__(max_features, feature)
-        self.max_features, self.feature = max_features, feature
+    max_features: int
+    feature: Any
 
     def __str__(self) -> str:
         return (
@@ -154,12 +151,12 @@ class FeatureLimitWarning(UserWarning):
         )
 
 
+@dataclass(eq=False)
 class BoundsWarning(UserWarning):
     """`count` observed values of `columns` lie outside the bounds and are kept."""
 
-    def __init__(self, columns: tuple[Any, ...], count: int) -> None:
-        super().__init__(columns, count)
-        self.columns, self.count = columns, count
+    columns: tuple[Any, ...]
+    count: int
 
     def __str__(self) -> str:
         return (
@@ -169,12 +166,12 @@ class BoundsWarning(UserWarning):
         )
 
 
+@dataclass(eq=False)
 class TimeColumnWarning(UserWarning):
     """A time `column` cannot be used for a `reason`; rows are taken in the given order."""
 
-    def __init__(self, column: Any, reason: str) -> None:
-        super().__init__(column, reason)
-        self.column, self.reason = column, reason
+    column: Any
+    reason: str
 
     def __str__(self) -> str:
         return (
@@ -183,12 +180,11 @@ class TimeColumnWarning(UserWarning):
         )
 
 
+@dataclass(eq=False)
 class FewEntriesWarning(UserWarning):
     """Too few entries are observed to hold any out, so no model was selected."""
 
-    def __init__(self, count: int) -> None:
-        super().__init__(count)
-        self.count = count
+    count: int
 
     def __str__(self) -> str:
         entries = plural(self.count, "entry is", "entries are")
@@ -198,12 +194,11 @@ class FewEntriesWarning(UserWarning):
         )
 
 
+@dataclass(eq=False)
 class NoModelWarning(UserWarning):
     """No model could be fitted, for `reasons` by family; column means were imputed."""
 
-    def __init__(self, reasons: tuple[tuple[str, str], ...]) -> None:
-        super().__init__(reasons)
-        self.reasons = reasons
+    reasons: tuple[tuple[str, str], ...]
 
     def __str__(self) -> str:
         listed = "; ".join(f"{family}: {reason}" for family, reason in self.reasons)
