@@ -9,16 +9,13 @@ import pytest
 
 import hirank
 from hirank.kernels import RBF, Kernel, Poly
-from hirank.optim import algorithm2 as paper_stream
-from hirank.optim import algorithm2_steps as paper_steps
 from hirank.optim.algorithm2 import BANDWIDTH, Algorithm2State, falling_betas, paper_pass
 from hirank.optim.path import Setting
 
 
-@pytest.fixture(params=["fastest", "plain"])
-def form(request, monkeypatch):
-    """Compiled where Numba is installed, and plain."""
-    monkeypatch.setattr(paper_stream, "sweep", getattr(paper_steps.sweep, request.param))
+@pytest.fixture(params=[True, False], ids=["compiled", "plain"])
+def compiled(request):
+    """Whether the compiled form runs, where Numba is installed."""
     return request.param
 
 
@@ -55,7 +52,7 @@ def problem(reference):
     ],
 )
 def test_algorithm_2_matches_the_authors_code(
-    key, kernel, batch_size, within, problem, reference, form
+    key, kernel, batch_size, within, problem, reference, compiled
 ):
     """X and D; the authors' own norm is an estimate, which the codes of Poly amplify."""
     X, Z, stream = problem.X, problem.Z, problem.stream
@@ -67,6 +64,7 @@ def test_algorithm_2_matches_the_authors_code(
             stream.restart(),
             reference.settings[kernel],
             batch_size=batch_size,
+            compiled=compiled,
             max_inner=20,
         )
         if k in within:
@@ -78,18 +76,17 @@ def test_algorithm_2_matches_the_authors_code(
 
 @pytest.mark.parametrize("kernel", ["rbf", "poly"])
 @pytest.mark.parametrize("batch_size", [1, 7])
-def test_both_forms_agree(kernel, batch_size, problem, monkeypatch):
+def test_both_forms_agree(kernel, batch_size, problem):
     compiled = problem.run(kernel, batch_size=batch_size)
-    monkeypatch.setattr(paper_stream, "sweep", paper_steps.sweep.plain)
-    plain = problem.run(kernel, batch_size=batch_size)
+    plain = problem.run(kernel, batch_size=batch_size, compiled=False)
     np.testing.assert_allclose(compiled[0], plain[0], atol=1e-6)
     np.testing.assert_allclose(compiled[2].D, plain[2].D, atol=1e-6)
 
 
 @pytest.mark.parametrize("kernel", ["rbf", "poly"])
 @pytest.mark.parametrize(("batch_size", "cut"), [(1, 1), (1, 17), (8, 16)])
-def test_a_pass_cut_in_two_is_one_pass(kernel, batch_size, cut, problem, form):
-    whole = problem.run(kernel, batch_size=batch_size)
+def test_a_pass_cut_in_two_is_one_pass(kernel, batch_size, cut, problem, compiled):
+    whole = problem.run(kernel, batch_size=batch_size, compiled=compiled)
     stream, parts = problem.stream, []
     for rows in (slice(cut), slice(cut, None)):
         X, Z, stream = paper_pass(
@@ -99,6 +96,7 @@ def test_a_pass_cut_in_two_is_one_pass(kernel, batch_size, cut, problem, form):
             stream,
             problem.settings[kernel],
             batch_size=batch_size,
+            compiled=compiled,
         )
         parts.append((X, Z))
     for i in (0, 1):
@@ -107,19 +105,18 @@ def test_a_pass_cut_in_two_is_one_pass(kernel, batch_size, cut, problem, form):
     assert (stream.last_D == whole[2].last_D).all()
 
 
-def test_a_pass_does_not_depend_on_how_many_samples_run_in_one_go(problem, monkeypatch):
+def test_a_pass_does_not_depend_on_how_many_samples_run_in_one_go(problem):
     whole = problem.run(batch_size=3)
-    monkeypatch.setattr(paper_stream, "ROWS", 10)
-    assert (problem.run(batch_size=3)[0] == whole[0]).all()
+    assert (problem.run(batch_size=3, rows_per_call=10)[0] == whole[0]).all()
 
 
 @pytest.mark.parametrize("kernel", ["rbf", "poly"])
-def test_inputs_and_observed_entries_stay(kernel, problem, form):
+def test_inputs_and_observed_entries_stay(kernel, problem, compiled):
     given = (problem.X, problem.observed, problem.Z, problem.stream.D, problem.stream.last_D)
     copies = [a.copy() for a in given]
     for array in given:
         array.flags.writeable = False
-    X, Z, stream = problem.run(kernel)
+    X, Z, stream = problem.run(kernel, compiled=compiled)
     for array, copy in zip(given, copies, strict=True):
         assert (array == copy).all()
         assert not any(np.shares_memory(array, a) for a in (X, Z, stream.D, stream.last_D))
@@ -143,19 +140,19 @@ def test_any_layout_and_dtype_will_do(problem):
 
 
 @pytest.mark.parametrize("kernel", ["rbf", "poly"])
-def test_with_nothing_missing_only_codes_and_dictionary_move(kernel, problem, reference, form):
+def test_with_nothing_missing_only_codes_and_dictionary_move(kernel, problem, reference, compiled):
     problem.X, problem.observed = reference["X"], np.ones(reference["X"].shape, bool)
-    X, Z, stream = problem.run(kernel)
+    X, Z, stream = problem.run(kernel, compiled=compiled)
     assert (X == problem.X).all()
     assert (Z != 0).any()
     assert (stream.D != problem.stream.D).any()
 
 
 @pytest.mark.parametrize("kernel", ["rbf", "poly"])
-def test_samples_with_nothing_observed_do_no_harm(kernel, problem, form):
+def test_samples_with_nothing_observed_do_no_harm(kernel, problem, compiled):
     problem.observed = problem.observed.copy()
     problem.observed[::5] = False
-    X, _, stream = problem.run(kernel)
+    X, _, stream = problem.run(kernel, compiled=compiled)
     assert np.isfinite(X).all()
     assert np.isfinite(stream.D).all()
     assert stream.rejected == 0
@@ -165,13 +162,13 @@ def test_samples_with_nothing_observed_do_no_harm(kernel, problem, form):
     ("kernel", "bad"), [("rbf", np.nan), ("rbf", np.inf), ("poly", np.nan), ("poly", 1e200)]
 )
 @pytest.mark.parametrize(("batch_size", "lost"), [(1, 1), (4, 4)])
-def test_bad_numbers_leave_no_trace_but_a_count(kernel, bad, batch_size, lost, problem, form):
-    good = problem.run(kernel, batch_size=batch_size)
+def test_bad_numbers_leave_no_trace_but_a_count(kernel, bad, batch_size, lost, problem, compiled):
+    good = problem.run(kernel, batch_size=batch_size, compiled=compiled)
     rows = np.r_[0:8, 8 : 8 + lost, 8:40]
     problem.X, problem.observed = problem.X[rows], problem.observed[rows].copy()
     problem.Z = problem.Z[rows]
     problem.X[8, 0], problem.observed[8, 0] = bad, True
-    X, Z, stream = problem.run(kernel, batch_size=batch_size)
+    X, Z, stream = problem.run(kernel, batch_size=batch_size, compiled=compiled)
     assert stream.rejected == lost
     assert (stream.D == good[2].D).all()
     assert (np.delete(X, slice(8, 8 + lost), axis=0) == good[0]).all()
@@ -179,32 +176,32 @@ def test_bad_numbers_leave_no_trace_but_a_count(kernel, bad, batch_size, lost, p
     assert (Z[8] == 0).all()
 
 
-def test_rejected_samples_add_up(problem, form):
+def test_rejected_samples_add_up(problem, compiled):
     problem.stream = Algorithm2State(problem.stream.D * np.nan, problem.stream.last_D, rejected=3)
-    X, _, stream = problem.run()
+    X, _, stream = problem.run(compiled=compiled)
     assert stream.rejected == 3 + len(X)
     assert (X == problem.X).all()
 
 
 @pytest.mark.parametrize("kernel", [RBF(2.0), Poly(2, 1.0), Poly(1, 0.0), Poly(3, 0.0)])
-def test_a_singular_kernel_matrix_is_no_obstacle(kernel, problem, form):
+def test_a_singular_kernel_matrix_is_no_obstacle(kernel, problem, compiled):
     """Equal points and no ridge."""
     problem.stream = Algorithm2State.start(np.repeat(problem.stream.D[:2], 5, axis=0))
     problem.settings = {"rbf": Setting(kernel, 0.0)}
-    X, _, stream = problem.run()
+    X, _, stream = problem.run(compiled=compiled)
     assert np.isfinite(X).all()
     assert np.isfinite(stream.D).all()
     assert np.abs(X).max() < 1e3
 
 
 @pytest.mark.parametrize("kernel", [RBF(1.0), Poly(2, 0.0)])
-def test_without_curvature_nothing_moves(kernel, problem, form):
+def test_without_curvature_nothing_moves(kernel, problem, compiled):
     """Samples so far from D that the kernel is 0, or a kernel that is 0 at the origin."""
     D = problem.stream.D
     problem.stream = Algorithm2State.start(D + 1e6 if isinstance(kernel, RBF) else 0 * D)
     problem.X = np.where(problem.observed, problem.X if isinstance(kernel, RBF) else 0, 0)
     problem.settings = {"rbf": Setting(kernel, 1e-3)}
-    X, Z, stream = problem.run()
+    X, Z, stream = problem.run(compiled=compiled)
     assert (X == problem.X).all()
     assert (Z == 0).all()
     assert (stream.D == problem.stream.D).all()
@@ -220,19 +217,19 @@ def test_rbf_does_not_depend_on_the_origin(problem):
 
 
 @pytest.mark.parametrize("unit", [1e-9, 1e9])
-def test_rbf_does_not_depend_on_the_unit(unit, problem, form):
+def test_rbf_does_not_depend_on_the_unit(unit, problem, compiled):
     """But for the tolerance."""
-    expected = problem.run(tol=0)[0]
+    expected = problem.run(tol=0, compiled=compiled)[0]
     setting = problem.settings["rbf"]
     problem.X = problem.X * unit
     problem.stream = Algorithm2State.start(problem.stream.D * unit)
     problem.settings = {"rbf": Setting(RBF(setting.kernel.sigma * unit), setting.beta)}
-    np.testing.assert_allclose(problem.run(tol=0)[0] / unit, expected, atol=1e-5)
+    np.testing.assert_allclose(problem.run(tol=0, compiled=compiled)[0] / unit, expected, atol=1e-5)
 
 
-def test_an_empty_table_is_a_pass_too(problem, form):
+def test_an_empty_table_is_a_pass_too(problem, compiled):
     problem.X, problem.observed, problem.Z = problem.X[:0], problem.observed[:0], problem.Z[:0]
-    X, Z, stream = problem.run()
+    X, Z, stream = problem.run(compiled=compiled)
     assert X.shape == problem.X.shape
     assert Z.shape == problem.Z.shape
     assert (stream.D == problem.stream.D).all()

@@ -16,16 +16,11 @@ from hirank.kernels import RBF, Kernel, Poly
 from hirank.optim.algorithm2_steps import sweep
 from hirank.optim.path import Setting
 
-BANDWIDTH = 1.5
-"""Of RBF, in mean distances of the table with zeros for what is missing, features standardized."""
-FIRST_BETA, LAST_BETA = 1e-1, 1e-3
-"""Of RBF: the ridge of the first and the last of several passes. See docs/notes/algorithm2.md."""
-STREAM_BETA = 7e-3
-"""Of RBF, for a single pass and for a stream without end."""
-POLY_BETA, POLY_ALPHA = 1e-2, 1e-4
-"""Of Poly of degree 2 and offset 1, in all passes, features standardized."""
-ROWS = 1000
-"""About as many samples run in one go: compiled code cannot be interrupted."""
+# For standardized features; measured in docs/notes/algorithm2.md.
+BANDWIDTH = 1.5  # of RBF, in mean distances of the table with 0 at missing entries
+FIRST_BETA, LAST_BETA = 1e-1, 1e-3  # of RBF: the ridge of the first and the last of several passes
+STREAM_BETA = 7e-3  # of RBF, for a single pass and for a stream without end
+POLY_BETA, POLY_ALPHA = 1e-2, 1e-4  # of Poly of degree 2 and offset 1, in all passes
 
 
 @dataclass(frozen=True)
@@ -87,6 +82,8 @@ def paper_pass(
     tol: float = 1e-5,
     momentum: float = 0.5,
     relaxation: float = 1.1,
+    compiled: bool = True,
+    rows_per_call: int = 1000,
 ) -> tuple[Array, Array, Algorithm2State]:
     """Pass over the rows of X, n x m, in order; return X completed, codes and the stream.
 
@@ -98,7 +95,7 @@ def paper_pass(
     X : array, n x m
         Missing entries start from what X holds there.
     observed : bool array, n x m
-        True = known: these entries never change.
+        Observed entries never change.
     Z : array, n x r
         Codes of the pass before, zeros at first. They matter to `tol` only.
     stream : Algorithm2State
@@ -109,13 +106,17 @@ def paper_pass(
     batch_size : int
         Samples per step of D. They share a step length with the RBF kernel.
     max_inner : int
-        Most updates of the codes and the missing entries per batch.
+        Updates of the codes and the missing entries per batch, at most.
     tol : float
         A batch is done when neither its codes nor its entries change by `tol` or more.
     momentum : float
         eta of the paper: the part of the last step that is added to the next.
     relaxation : float
         tau of the paper, above 1: how much the curvature is overstated.
+    compiled : bool
+        Run the compiled form, where Numba is installed.
+    rows_per_call : int
+        About as many rows run at once: compiled code cannot be interrupted.
 
     Examples
     --------
@@ -132,17 +133,17 @@ def paper_pass(
     True
     """
     degree, constant = _kernel_numbers(setting.kernel)
-    # Only one combination of types is ever asked for: another would be compiled anew.
+    # Always the same combination of types: another would be compiled anew.
     given = np.asarray(X, np.float64)
     X, Z, D, last_D = (np.array(a, np.float64, order="C") for a in (X, Z, stream.D, stream.last_D))
     m, rejected = X.shape[1], stream.rejected
-    batch_size = int(batch_size)
-    rows = batch_size * max(1, ROWS // batch_size)
+    batch_size, pass_over = int(batch_size), sweep if compiled else sweep.plain
+    rows = batch_size * max(1, rows_per_call // batch_size)
     for start in range(0, len(X), rows):
         part = slice(start, start + rows)
         missing = np.pad(~observed[part], ((0, 0), (1, -(m + 1) % 8))).astype(np.float64)
-        with np.errstate(all="ignore"):  # the plain form looks for what is not finite
-            rejected += sweep(
+        with np.errstate(all="ignore"):  # the plain form rejects numbers that are not finite
+            rejected += pass_over(
                 X[part],
                 Z[part],
                 missing,
