@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from hirank.exceptions import StopReason
-from hirank.optim.loop import has_stalled, minimize
+from hirank.optim.loop import has_stalled, minimize, minimize_each
 from hirank.optim.trace import (
     Monitor,
     Phase,
@@ -120,6 +120,39 @@ def test_each_call_is_a_stage():
     assert monitor.trace["stage"].tolist() == [0, 0, 1, 1]
     assert monitor.trace["step"].tolist() == [1, 2, 3, 4]
     assert monitor.stages == 2
+
+
+@dataclass(frozen=True)
+class Halving:
+    """A solver that halves a number, three times."""
+
+    monotone: bool = True
+
+    def init(self, start):
+        return start
+
+    def step(self, state):
+        return Position(state.number + 1, state.objective / 2)
+
+    def terminate(self, state, objectives):
+        return len(objectives) > 3
+
+
+def test_each_solver_starts_where_the_one_before_ended():
+    solvers = [("first", Halving()), ("second", Halving())]
+
+    found = list(minimize_each(solvers, Position(0, 64.0), max_iter=9, monitor=Monitor()))
+
+    assert [key for key, _ in found] == ["first", "second"]
+    assert [solution.state.objective for _, solution in found] == [8.0, 1.0]
+
+
+def test_no_further_solver_starts_after_a_stop():
+    solvers, monitor = [(1, Halving()), (2, Halving())], Monitor(lambda line: line.step == 2)
+
+    found = list(minimize_each(solvers, Position(0, 64.0), max_iter=9, monitor=monitor))
+
+    assert [(key, solution.reason) for key, solution in found] == [(1, StopReason.CALLBACK)]
 
 
 def test_the_time_limit_stops_it_and_ends_a_search_before():
