@@ -24,6 +24,7 @@ from hirank.exceptions import StopReason
 from hirank.optim.loop import has_stalled
 from hirank.optim.trace import Monitor
 
+# More steps lower the objective and worsen the imputed values: docs/notes/baselines_sparse.md.
 CODE_STEPS = 20  # accelerated steps for the codes between two steps for the missing entries
 WORKING_SET = 64  # samples that a sample may use in one step, unless it uses more already
 ENTRY_STEPS = 10  # iterations of conjugate gradients for the missing entries

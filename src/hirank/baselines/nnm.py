@@ -18,6 +18,8 @@ from hirank.optim.loop import minimize
 from hirank.optim.trace import Monitor
 
 FIRST_WEIGHT = 1.25  # of the constraint, over the largest singular value of the table
+# The weight follows the residuals: one that only grows by 1.5 a step ends before the solution
+# (docs/notes/baselines.md).
 MAX_RATIO = 10.0  # of the two residuals, beyond which the weight changes
 FACTOR = 1.5  # by which it does
 

@@ -24,7 +24,8 @@ from hirank.exceptions import EmptyColumnsWarning, InputError, ParameterError, S
 from hirank.optim.loop import minimize
 from hirank.optim.trace import Monitor
 
-MIN_MEMORY = 300  # rows that units remember at least: from fewer they would be mostly chance
+# Units must forget more slowly than the factors (docs/notes/baselines.md).
+MIN_MEMORY = 300  # rows
 
 ONLINE_RULES: dict[str, Rule] = {
     "n_warmup": count(2),

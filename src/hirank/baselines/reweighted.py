@@ -32,6 +32,7 @@ from hirank.optim.path import Setting, Stage, rescale_ridges, resolve_stage
 from hirank.optim.restarts import restart_samples
 from hirank.optim.trace import Monitor
 
+# Measured in docs/notes/baselines_vmc.md: below 1e-8 nothing was gained.
 FIRST_SMOOTHING, LAST_SMOOTHING = 1e-1, 1e-8  # of the path, in units of the mean of k(x, x)
 MIN_LANDMARKS, MAX_LANDMARKS = 150, 400  # of the automatic rule
 WINDOW = 10  # steps over which progress is measured

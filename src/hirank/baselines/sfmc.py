@@ -171,6 +171,8 @@ class FactorPath(PenaltyPath[Factors]):
     """Values of l1 in units of the root mean square of the entries."""
 
     atoms: Array  # r x m, to start from
+    # From 1 the path leaves too few atoms; lower starts keep atoms that only fit missing entries
+    # (docs/notes/baselines_sparse.md).
     penalties: ClassVar[tuple[float, ...]] = (0.35, 0.18, 0.09, 0.045, 0.02, 0.01, 0.003, 0.001)
 
     def begin(
