@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import Enum
 from threading import Lock
 from time import perf_counter
-from typing import Annotated, NamedTuple, TypeAlias
+from typing import Annotated, Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -185,33 +185,18 @@ class Monitor:
         return RunInfo(np.nan, self.reason or StopReason.CONVERGED, selected, self.trace)
 
     def finish(
-        self,
-        reason: StopReason,
-        *,
-        objective: float | None = None,
-        tol: float = 0.0,
-        max_iter: int = 0,
-        quantity: str = "the objective",
-        limit: str = "max_iter",
-        stage: tuple[int, int] | None = None,
+        self, reason: StopReason, *, objective: float | None = None, **limits: Any
     ) -> RunInfo:
-        """Return how the fit went; the further arguments are those of `describe_stop`.
+        """Return how the fit went; `limits` are further arguments of `describe_stop`.
 
-        The objective is that of the last step if it is not given.
+        The objective is that of the last step if it is not given. A reason of the monitor's own,
+        the callback or the time limit, comes first.
         """
         if objective is None:
             objective = self._lines[-1].objective if self._lines else 0.0
-        sentence = describe_stop(
-            self.reason or reason,
-            steps=self.steps,
-            tol=tol,
-            max_iter=max_iter,
-            max_time=self.max_time,
-            quantity=quantity,
-            limit=limit,
-            stage=stage,
-        )
-        return RunInfo(objective, self.reason or reason, sentence, self.trace)
+        reason = self.reason or reason
+        sentence = describe_stop(reason, steps=self.steps, max_time=self.max_time, **limits)
+        return RunInfo(objective, reason, sentence, self.trace)
 
 
 def describe_stop(
