@@ -3,8 +3,7 @@ import sys
 
 import numpy as np
 import pytest
-
-from hirank import KFMC
+from helpers.estimators import fast_imputer, fast_kfmc
 
 matplotlib = pytest.importorskip(
     "matplotlib", reason='needs matplotlib: pip install "hirank[plot]"'
@@ -22,7 +21,7 @@ def fitted():
     truth = rng.normal(size=(60, 1)) * [1, 2, 3, -1] + rng.normal(size=(60, 4)) / 4
     X = np.where(rng.random(truth.shape) < 0.2, np.nan, truth)
     table = pandas.DataFrame(X, columns=["a", "b", "c", "d"])
-    return KFMC(max_iter=20, random_state=0).fit(table), table
+    return fast_imputer().fit(table), table
 
 
 CALLS = {
@@ -85,7 +84,7 @@ def test_held_out_entries_are_drawn(fitted):
     mine = model.held_out_["feature"] == 2
     line = plot.held_out(model, feature=2).lines[0]
     np.testing.assert_array_equal(line.get_xdata(), model.held_out_["truth"][mine])
-    np.testing.assert_array_equal(line.get_ydata(), model.held_out_["fill"][mine])
+    np.testing.assert_array_equal(line.get_ydata(), model.held_out_["imputed"][mine])
     assert len(plot.held_out(model).lines[0].get_xdata()) == len(mine)
 
 
@@ -134,7 +133,7 @@ def test_columns_without_values_do_not_shift_the_others(fitted):
     X = rng.normal(size=(60, 1)) * [1, 1, 2, 3] + rng.normal(size=(60, 4)) / 4
     X[:, 0] = np.nan
     X[::5, 2] = np.nan
-    model = KFMC(max_iter=20, random_state=0).fit(X)
+    model = fast_imputer().fit(X)
     ax = plot.intervals(model, X, feature=2)
     observed = ax.lines[0].get_ydata()
     np.testing.assert_array_equal(observed, X[~np.isnan(X[:, 2]), 2])
@@ -142,13 +141,18 @@ def test_columns_without_values_do_not_shift_the_others(fitted):
         plot.intervals(model, X, feature=0)
 
 
-def test_one_dictionary_has_a_trace_but_holds_out_nothing():
+def test_one_dictionary_has_a_trace_and_no_trials():
     X = np.random.default_rng(0).normal(size=(30, 4))
     X[::3, 1] = np.nan
-    model = KFMC(4, kernel="rbf", bandwidth="path", mix=False, max_iter=5, random_state=0).fit(X)
+    model = fast_kfmc(4, max_iter=5).fit(X)
     ax = plot.convergence(model)
     assert len(ax.lines) == len(set(model.trace_["stage"]))
     assert ax.get_yscale() == "log"
+
+
+def test_a_table_that_is_too_small_has_no_trials_to_draw():
+    X = np.random.default_rng(0).normal(size=(6, 4))
+    model = fast_imputer().fit(X)
     with pytest.raises(ValueError, match="held out no entries"):
         plot.held_out(model)
     with pytest.raises(ValueError, match="compared no models"):

@@ -12,15 +12,16 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from hirank import OnlineKFMC
+from hirank import OnlineImputer
+from hirank.exceptions import FeatureLimitWarning, ParameterError
 
 river = pytest.importorskip("river", reason='needs river: pip install "hirank[river]"')
 
 from river import checks, linear_model, preprocessing  # noqa: E402
 
-from hirank.river import Completer  # noqa: E402
+from hirank.river import Imputer  # noqa: E402
 
-SMALL = next(Completer._unit_test_params())
+SMALL = next(Imputer._unit_test_params())
 
 
 def rows_on_a_curve(n, seed=0):
@@ -29,8 +30,8 @@ def rows_on_a_curve(n, seed=0):
     return [{"a": v, "b": v**2, "c": v**3, "d": math.cos(2 * v)} for v in t]
 
 
-def learned(rows, **parameters):
-    model = Completer(**{**SMALL, "seed": 0, **parameters})
+def learn(rows, **parameters):
+    model = Imputer(**{**SMALL, "seed": 0, **parameters})
     for row in rows:
         model.learn_one(row)
     return model
@@ -38,25 +39,25 @@ def learned(rows, **parameters):
 
 @pytest.fixture(scope="module")
 def started():
-    return learned(rows_on_a_curve(80), n_components="auto", window=80)
+    return learn(rows_on_a_curve(80), n_components="auto", window=80)
 
 
 def river_checks():
     return [
-        pytest.param(check, id=check.__name__) for check in checks.yield_checks(Completer(**SMALL))
+        pytest.param(check, id=check.__name__) for check in checks.yield_checks(Imputer(**SMALL))
     ]
 
 
 @pytest.mark.parametrize("check", river_checks())
 def test_river(check):
-    model = Completer(**SMALL)
+    model = Imputer(**SMALL)
     assert not model._unit_test_skips()
     check(model)
 
 
-def test_the_defaults_are_those_of_the_model():
-    ours = inspect.signature(Completer).parameters
-    theirs = inspect.signature(OnlineKFMC).parameters
+def test_the_defaults_are_those_of_the_online_imputer():
+    ours = inspect.signature(Imputer).parameters
+    theirs = inspect.signature(OnlineImputer).parameters
     shared = set(ours) - {"max_features", "seed"}
     assert {name: ours[name].default for name in shared} == {
         name: theirs[name].default for name in shared
@@ -68,24 +69,24 @@ def test_parameters_reach_the_model():
         "n_components": 7,
         "window": 50,
         "batch_size": 9,
-        "n_start": 30,
+        "n_warmup": 30,
         "kernel": "poly",
         "bandwidth": 2.0,
         "beta": 1e-3,
-        "self_score": "off",
+        "drift_detection": "off",
     }
-    model = Completer(**given, seed=3).clone().model.get_params()
+    model = Imputer(**given, seed=3).clone().model.get_params()
     assert model.items() >= given.items()
     assert model["random_state"] == 3
 
 
-def test_wrong_parameters_are_refused_at_once():
-    with pytest.raises(ValueError, match="window"):
-        Completer(window=1)
+def test_parameters_that_cannot_be_used_are_an_error_at_once():
+    with pytest.raises(ParameterError, match="window"):
+        Imputer(window=1)
 
 
 @pytest.mark.parametrize("missing", [None, math.nan, np.float32("nan"), pd.NA], ids=repr)
-def test_missing_values_of_any_kind_are_as_absent_keys(started, missing):
+def test_missing_values_of_any_kind_are_like_absent_keys(started, missing):
     row = rows_on_a_curve(1, seed=1)[0]
     absent = {key: value for key, value in row.items() if key != "b"}
     expected = started.transform_one(absent)
@@ -97,19 +98,19 @@ def test_missing_values_of_any_kind_are_as_absent_keys(started, missing):
     assert list(expected) == ["a", "c", "d", "b"]
 
 
-def test_missing_values_are_learned_around_as_absent_keys():
+def test_learning_treats_missing_values_like_absent_keys():
     rows = rows_on_a_curve(60)
     for row in rows[::3]:
         row["b"] = None
-    a = learned(rows)
-    b = learned([{k: v for k, v in row.items() if v is not None} for row in rows])
+    a = learn(rows)
+    b = learn([{k: v for k, v in row.items() if v is not None} for row in rows])
     assert a.transform_one({"a": 0.3}) == b.transform_one({"a": 0.3})
 
 
 def test_the_order_of_keys_does_not_matter():
     rows = rows_on_a_curve(60)
-    a = learned(rows).transform_one({"a": 0.3})
-    b = learned([dict(reversed(row.items())) for row in rows]).transform_one({"a": 0.3})
+    a = learn(rows).transform_one({"a": 0.3})
+    b = learn([dict(reversed(row.items())) for row in rows]).transform_one({"a": 0.3})
     assert a == b
 
 
@@ -123,16 +124,16 @@ def test_values_come_back_as_the_objects_they_were(started):
     assert list(out) == [*row, "d"]
 
 
-def test_transforming_changes_nothing():
-    model = learned(rows_on_a_curve(50))
+def test_transforming_does_not_change_the_model():
+    model = learn(rows_on_a_curve(50))
     before = pickle.dumps(model)
     model.transform_one({"a": 0.1, "new": 3.0, "other": None})
     model.transform_many(pd.DataFrame({"a": [0.1, None], "new": [None, "x"]}))
     assert pickle.dumps(model) == before
 
 
-def test_means_so_far_before_there_is_a_model():
-    model = Completer(seed=0)
+def test_the_means_so_far_are_imputed_before_the_first_fit():
+    model = Imputer(seed=0)
     assert model.transform_one({"a": None, "b": 2}) == {"a": 0.0, "b": 2}
     assert model.transform_one({}) == {}
     assert math.isnan(model.recent_error)
@@ -142,9 +143,9 @@ def test_means_so_far_before_there_is_a_model():
     assert math.isnan(model.recent_error)
 
 
-def test_what_is_not_a_number_passes_through():
+def test_values_that_are_not_numbers_pass_through():
     rows = [{**row, "name": "x"} for row in rows_on_a_curve(50)]
-    model = learned(rows)
+    model = learn(rows)
     assert "name" not in model.features
     assert model.transform_one({**rows[0], "name": None})["name"] is None
     assert "name" not in model.transform_one({"a": 0.1})
@@ -160,16 +161,16 @@ def test_what_is_not_a_number_passes_through():
 
 def test_booleans_are_numbers():
     rows = [{**row, "positive": row["a"] > 0} for row in rows_on_a_curve(80)]
-    model = learned(rows, n_components="auto", window=80)
+    model = learn(rows, n_components="auto", window=80)
     high, low = (model.transform_one({"a": a, "c": a**3})["positive"] for a in (0.7, -0.7))
     assert high > 0.8
     assert low < 0.2
 
 
-def test_a_late_feature_is_filled_with_its_mean_and_then_by_the_model():
+def test_a_late_feature_is_imputed_with_its_mean_and_then_by_the_model():
     rows = rows_on_a_curve(200)
     early = [{k: v for k, v in row.items() if k != "b"} for row in rows[:40]]
-    model = learned(early, n_components="auto", window=160, batch_size=20)
+    model = learn(early, n_components="auto", window=160, batch_size=20)
     model.learn_one(rows[40])
     assert model.transform_one({"a": 0.9})["b"] == pytest.approx(rows[40]["b"])
     for row in rows[41:]:
@@ -177,23 +178,24 @@ def test_a_late_feature_is_filled_with_its_mean_and_then_by_the_model():
     assert model.transform_one({"a": 0.9, "c": 0.9**3})["b"] == pytest.approx(0.81, abs=0.05)
 
 
-def test_a_late_feature_is_as_one_without_values():
+def test_a_late_feature_is_like_one_without_values():
     table = np.array([list(row.values()) for row in rows_on_a_curve(100)])
     table[:70, 3] = np.nan
-    parameters = {"n_start": 40, "window": 80, "batch_size": 20, "random_state": 0}
-    whole = OnlineKFMC(**parameters).partial_fit(table)
-    grown = OnlineKFMC(**parameters).partial_fit(table[:70, :3])
-    grown._add_features(1)
+    parameters = {"n_warmup": 40, "window": 80, "batch_size": 20, "random_state": 0}
+    whole = OnlineImputer(**parameters).partial_fit(table)
+    grown = OnlineImputer(**parameters).partial_fit(table[:70, :3])
+    grown.add_features(1)
     grown.partial_fit(table[70:])
     query = np.where(np.random.default_rng(0).random(table.shape) < 0.3, np.nan, table)
     query[:, 0] = table[:, 0]
     np.testing.assert_array_equal(whole.transform(query), grown.transform(query))
 
 
-def test_features_beyond_the_most_pass_through_with_one_warning():
-    model = Completer(max_features=2, seed=0)
-    with pytest.warns(UserWarning, match="max_features=2") as caught:
+def test_features_beyond_max_features_pass_through_with_one_warning():
+    model = Imputer(max_features=2, seed=0)
+    with pytest.warns(FeatureLimitWarning) as caught:
         model.learn_one({"a": 1.0, "b": 2.0, "c": 3.0})
+    assert (caught[0].message.max_features, caught[0].message.feature) == (2, "c")
     assert caught[0].filename == __file__
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -205,7 +207,7 @@ def test_features_beyond_the_most_pass_through_with_one_warning():
 
 
 def test_memory_is_bounded():
-    model = Completer(**SMALL, seed=0)
+    model = Imputer(**SMALL, seed=0)
     table = pd.DataFrame(rows_on_a_curve(3000)).mask(
         np.random.default_rng(0).random((3000, 4)) < 0.2
     )
@@ -218,9 +220,9 @@ def test_memory_is_bounded():
     assert 0 < model.recent_error < 1
 
 
-def test_a_model_goes_on_after_pickling():
+def test_a_pickled_model_continues_with_the_same_bits():
     rows = rows_on_a_curve(90)
-    model = learned(rows[:50])
+    model = learn(rows[:50])
     again = pickle.loads(pickle.dumps(model))
     for row in rows[50:]:
         model.learn_one(row)
@@ -236,8 +238,8 @@ class TestFrames:
             row["name"] = "x"
             if i > 60:
                 row["late"] = row.get("a", 0.0) + 1
-        one = learned(rows)
-        many = Completer(**SMALL, seed=0)
+        one = learn(rows)
+        many = Imputer(**SMALL, seed=0)
         many.learn_many(pd.DataFrame(rows[:50]))
         many.learn_many(pd.DataFrame(rows[50:]))
         assert many.features == one.features
@@ -264,7 +266,7 @@ class TestFrames:
         assert out["a"].iloc[1] == given["a"].iloc[1]
 
     def test_columns_of_objects_and_names_that_are_numbers(self):
-        model = Completer(seed=0)
+        model = Imputer(seed=0)
         table = pd.DataFrame({0: [1, None, 3], 1: [True, None, False]}, dtype=object)
         model.learn_many(table)
         out = model.transform_many(table)
@@ -292,8 +294,8 @@ class TestFrames:
 
 class TestPipeline:
     def pipeline(self):
-        completer = Completer(**SMALL, seed=0)
-        return completer | preprocessing.StandardScaler() | linear_model.LinearRegression()
+        imputer = Imputer(**SMALL, seed=0)
+        return imputer | preprocessing.StandardScaler() | linear_model.LinearRegression()
 
     def test_rows(self):
         model = self.pipeline()
@@ -309,14 +311,14 @@ class TestPipeline:
         model = self.pipeline()
         table = pd.DataFrame(rows_on_a_curve(100))
         target = (table["a"] + table["b"]).rename("y")
-        holes = table.mask(np.random.default_rng(0).random(table.shape) < 0.2)
+        X = table.mask(np.random.default_rng(0).random(table.shape) < 0.2)
         for start in range(0, 100, 25):
             part = slice(start, start + 25)
-            model.learn_many(holes[part], target[part])
-            assert np.isfinite(model.predict_many(holes[part])).all()
+            model.learn_many(X[part], target[part])
+            assert np.isfinite(model.predict_many(X[part])).all()
 
 
-def test_without_river_hirank_works_and_one_sentence_says_what_to_install():
+def test_without_river_hirank_works_and_the_error_names_what_to_install():
     code = (
         "import sys; sys.modules['river'] = None; import hirank; print('fine'); import hirank.river"
     )
