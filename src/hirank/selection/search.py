@@ -47,6 +47,7 @@ def search(
     bounds: Bounds | None = None,
     means: Array | None = None,
     times: Array | None = None,
+    candidates: Sequence[Candidate] = CANDIDATES,
 ) -> Selected:
     """Select models for a scaled table on its own entries, and impute the table.
 
@@ -69,6 +70,8 @@ def search(
     times : n, optional
         The rows follow each other in time. Imputed values are those of the stack; the smoother that
         is returned combines them with neighbors in time.
+    candidates : sequence of Candidate
+        The families to compare, cheapest first.
     """
     rows = _sample_rows(len(X), times, config.max_rows, rng)
     x, seen = np.where(observed, X, 0)[rows], observed[rows]
@@ -88,7 +91,7 @@ def search(
             monitor=monitor,
             rng=rng,
         )
-        selected, first_fold = _select(data)
+        selected, first_fold = _select(data, candidates)
     if timeline is not None:
         selected = timeline.with_smoother(data, selected, first_fold)
     return _impute_all_rows(X, observed, rows, selected, monitor)
@@ -105,13 +108,13 @@ def _sample_rows(n: int, times: Array | None, max_rows: int, rng: np.random.Gene
     return order[np.sort(rng.choice(n, max_rows, replace=False))]
 
 
-def _select(data: SearchData) -> tuple[Selected, Array]:
+def _select(data: SearchData, candidates: Sequence[Candidate]) -> tuple[Selected, Array]:
     """Compare, stack and refit; also return the table of the first fold as it was imputed."""
     if not data.folds:
         if not data.observed.all():
             warn(FewEntriesWarning(int(data.observed.sum())))
         return _without_selection(data)
-    trials = _run_trials(data)
+    trials = _run_trials(data, candidates)
     working = [trial for trial in trials if np.isfinite(trial.loss)]
     if all(isinstance(trial.candidate, ColumnMeans) for trial in working):
         warn(NoModelWarning(tuple((one.family, one.failure) for one in trials)))
@@ -132,10 +135,10 @@ def _select(data: SearchData) -> tuple[Selected, Array]:
     return Selected(*stacked, None, result, factor), first_fold
 
 
-def _run_trials(data: SearchData) -> list[Trial]:
+def _run_trials(data: SearchData, candidates: Sequence[Candidate]) -> list[Trial]:
     """Return the trials of all families, as far as the time limit allows."""
     trials: list[Trial] = []
-    for candidate in CANDIDATES:
+    for candidate in candidates:
         if len(trials) > 1 and data.monitor.late:
             break
         working = [trial for trial in trials if np.isfinite(trial.loss)]
