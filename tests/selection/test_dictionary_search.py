@@ -1,0 +1,108 @@
+"""Dictionaries along paths, on all folds at once, and how the search lets them grow."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from helpers.selection import CONFIG, SMALL, make_data, with_other_values
+
+from hirank.core.init import soft_impute
+from hirank.datasets import polynomial_manifolds
+from hirank.selection.dictionary_path import PathFitter
+from hirank.selection.dictionary_search import Dictionaries, _DictionarySearch, _specs
+
+
+def make_starts(data):
+    return [soft_impute(data.X, training) for training in data.training]
+
+
+def probe(data):
+    """Return a fitter, and the first three stages of the usual path."""
+    fitter = PathFitter(data, data.solver)
+    spec = _specs(len(data.X), data.config.dictionary)[0]
+    return fitter, fitter.probe(spec, make_starts(data), 3)
+
+
+def test_dictionaries_do_not_see_held_out_entries(curve):
+    data = make_data(*curve)
+
+    (_, one), (_, other) = (probe(d) for d in (data, with_other_values(data)))
+
+    assert len(one.ends) == 3
+    for a, b in zip(one.ends, other.ends, strict=False):
+        assert (a[0].X == b[0].X).all()
+        assert (a[0].D == b[0].D).all()
+        assert (a[1].X != b[1].X).any()  # there they are observed
+
+
+def test_dictionaries_do_not_see_held_out_entries_when_the_path_is_repeated(curve):
+    data = make_data(*curve)
+    tables = []
+
+    for each in (data, with_other_values(data)):
+        fitter, path = probe(each)
+        larger = fitter.enlarge(path, 30, 0.0)
+        assert larger.first > 0
+        again = fitter.repeat(larger)
+        assert (again.first, len(again.ends[-1][0].D)) == (0, 30)
+        for end, training in zip(again.ends[-1], each.training, strict=True):
+            assert (end.X == each.X)[training].all()
+        tables.append(again.ends[-1][0].X)
+
+    assert (tables[0] == tables[1]).all()
+
+
+def test_the_path_of_a_dictionary_that_grew_is_repeated_and_kept_if_it_is_better():
+    rng = np.random.default_rng(1)
+    X = polynomial_manifolds(100, random_state=1)
+    X = (X - X.mean(axis=0)) / X.std(axis=0)
+    data = make_data(X, rng.random(X.shape) >= 0.2, CONFIG, max_iter=100)
+    search = _DictionarySearch(PathFitter(data, data.solver), make_starts(data), np.inf)
+
+    paths = search.run(_specs(len(X), data.config.dictionary)[:1], 60)
+
+    large = [path for path in paths if path.spec.n_components == 60]
+    assert [path.first > 0 for path in large] in ([True, False], [False, True])
+    kept, other = paths[-1].loss, paths[-2].loss
+    min_improvement = data.config.dictionary.min_improvement
+    assert kept < other / (1 - min_improvement)
+    if paths[-1].first == 0:
+        assert kept < (1 - min_improvement) * other
+
+
+def fail(*args, **kwargs):
+    raise np.linalg.LinAlgError("singular")
+
+
+@pytest.mark.parametrize("method", ["resume", "enlarge", "repeat"])
+def test_a_failure_on_the_way_does_not_lose_what_was_fitted(curve, method):
+    data = make_data(*curve, CONFIG)
+    fitter = type("Failing", (PathFitter,), {method: fail})(data, data.solver)
+    search = _DictionarySearch(fitter, make_starts(data), np.inf)
+
+    paths = search.run(_specs(len(data.X), data.config.dictionary), 45)
+
+    assert np.isfinite(paths[-1].loss)
+
+
+def test_paths_that_all_fail_are_an_error(curve):
+    data = make_data(*curve)
+    fitter = type("Failing", (PathFitter,), {"probe": fail})(data, data.solver)
+    search = _DictionarySearch(fitter, make_starts(data), np.inf)
+
+    with pytest.raises(np.linalg.LinAlgError, match="singular"):
+        search.run(_specs(len(data.X), data.config.dictionary), 45)
+
+
+def test_only_the_last_path_is_preferred(curve):
+    trials = [*Dictionaries().trials(make_data(*curve, SMALL), None)]
+
+    assert [trial.rejected for trial in trials] == [True] * (len(trials) - 1) + [False]
+    assert {trial.params["kernel"] for trial in trials} == {"rbf", "poly"}
+
+
+def test_no_dictionary_is_fitted_where_another_family_is_perfect(curve):
+    data = make_data(*curve, SMALL)
+    (trial, *_) = Dictionaries().trials(data, None)
+
+    assert not [*Dictionaries().trials(data, replace(trial, loss=1e-9))]
