@@ -51,6 +51,13 @@ class Columns:
         return varying
 
     @property
+    def means(self) -> Array:
+        """The column means of the m input features; 0 for those without values."""
+        means = np.zeros(len(self.has_values))
+        means[self.has_values] = self.scaling.mean
+        return means
+
+    @property
     def scaled_means(self) -> Array:
         """The column means of the v features that vary, in scaled units."""
         return np.asarray(self.scaling.forward(self.scaling.mean[None])[0])

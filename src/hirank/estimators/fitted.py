@@ -31,6 +31,15 @@ class FittedTable:
     run: RunInfo
     seconds: float  # of the whole fit
 
+    @property
+    def width(self) -> int:
+        """The number of input features m."""
+        return len(self.columns.has_values)
+
+    def means(self) -> Array:
+        """Return the column means, m; 0 for features without values."""
+        return self.columns.means
+
     def complete(self, X: Array, observed: BoolArray) -> Array:
         """Impute rows in the units of the data, n x m -> n x k; observed entries stay."""
         scaled = self.columns.scale(X, observed)
@@ -42,6 +51,14 @@ class FittedTable:
         if empty.any() and self.columns.scaling.varying.any():
             warn(EmptyRowsWarning(tuple(np.flatnonzero(empty).tolist())))
         return self._merge(self.columns.unscale(filled, empty), X, observed)
+
+    def check(self) -> None:
+        """Raise ValueError if the parts do not fit together."""
+        scaling = self.columns.scaling
+        # Tails that are compressed have another center.
+        centered = (scaling.center == scaling.mean) | (scaling.center == 0)
+        if scaling.tails is None and not centered.all():
+            raise ValueError("features must be scaled around their means")
 
     def _merge(self, values: Array, X: Array, observed: BoolArray) -> Array:
         """Return values, n x k, with the observed entries of X, n x m, in the precision of X."""
@@ -63,7 +80,8 @@ class FittedKFMC(FittedTable):
 
     def check(self) -> None:
         """Raise ValueError if the parts do not fit together."""
-        _check_width(self.columns, self.model.D.shape[1], "the dictionary")
+        super().check()
+        _check_width(self.columns, self.model.width, "the dictionary")
 
 
 @dataclass(frozen=True)
@@ -109,10 +127,11 @@ class FittedImputer(FittedTable):
 
     def check(self) -> None:
         """Raise ValueError if the parts do not fit together."""
+        super().check()
         v = int(self.columns.scaling.varying.sum())
         _check_width(self.columns, self.model.width, "the stack")
         if self.mixture is not None:
-            _check_width(self.columns, self.mixture.means.shape[1], "the mixture")
+            _check_width(self.columns, self.mixture.width, "the mixture")
         if self.smoother is not None:
             _check_width(self.columns, len(self.smoother.mean), "the smoother")
         if self.smoother is not None and self.time is None:
@@ -122,9 +141,11 @@ class FittedImputer(FittedTable):
         column = None if self.time is None else self.time.column
         if column is not None and not 0 <= column < len(self.columns.has_values):
             raise ValueError(f"the time column {column} does not exist")
-        held_out = self.search.held_out
+        held_out, n_families = self.search.held_out, len(self.model.family_weights())
         if held_out is not None and held_out.columns.max() >= v:
             raise ValueError(f"held-out entries must be of {v} features")
+        if held_out is not None and held_out.by_family.shape[1] != n_families:
+            raise ValueError(f"held-out entries must be imputed by {n_families} families")
 
 
 def _check_width(columns: Columns, width: int, what: str) -> None:

@@ -168,6 +168,7 @@ class Imputer(BaseImputer[FittedImputer]):
     random_state: int | np.random.RandomState | None = None
 
     _config: ClassVar[SearchConfig] = SearchConfig()
+    _record_type: ClassVar[Any] = FittedImputer
     _rules: ClassVar[dict[str, Rule]] = {
         "n_init": optional(count(), "auto"),
         "max_gap": optional(count()),

@@ -161,6 +161,7 @@ class KFMC(BaseImputer[FittedKFMC]):
     max_time: float | None = None
     random_state: int | np.random.RandomState | None = None
 
+    _record_type: ClassVar[Any] = FittedKFMC
     _rules: ClassVar[dict[str, Rule]] = KERNEL_RULES | {
         "solver": choice("lbfgs", "newton"),
         "max_iter": count(),

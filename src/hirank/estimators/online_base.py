@@ -18,7 +18,7 @@ from sklearn.utils._set_output import _wrap_data_with_container
 from hirank._checks import Rule, choice, count, flag, number
 from hirank._typing import Array, BoolArray, PathLike
 from hirank.estimators.base import BaseTransformer
-from hirank.estimators.saving import save
+from hirank.estimators.saving import from_state, get_state, save
 from hirank.estimators.validation import (
     KERNEL_RULES,
     check_n_components,
@@ -35,10 +35,7 @@ from hirank.online.algorithm2 import Algorithm2Model, Algorithm2Stream
 from hirank.online.buffer import WindowModel
 from hirank.online.window import StreamState, Update
 from hirank.optim.trace import Callback
-from hirank.persistence.record import decode, decode_params, encode, encode_params
 
-FORMAT = 2
-"""Version of the layout of ``get_state``."""
 COLUMN_ATTRIBUTES = ("n_features_in_", "feature_names_in_")
 """What scikit-learn stores about the columns of a table."""
 
@@ -72,7 +69,7 @@ class BaseOnline(BaseTransformer, Generic[S]):
     random_state: int | np.random.RandomState | None = None
     verbose: int = 0
 
-    _stream_type: ClassVar[Any]
+    _record_type: ClassVar[Any]
     _rules: ClassVar[dict[str, Rule]] = {}
 
     @abstractmethod
@@ -181,17 +178,7 @@ class BaseOnline(BaseTransformer, Generic[S]):
         -------
         state : dict
         """
-        params = self.get_params(deep=False)
-        stream: S | None = getattr(self, "_stream", None)
-        if isinstance(params["random_state"], np.random.RandomState):
-            params["random_state"] = None if stream is None else stream.seed
-        names = getattr(self, "feature_names_in_", None)
-        return {
-            "format": FORMAT,
-            "params": {name: encode_params(value) for name, value in params.items()},
-            "feature_names": None if names is None else [str(name) for name in names],
-            "stream": None if stream is None else encode(stream),
-        }
+        return get_state(self)
 
     @classmethod
     def from_state(cls, state: Mapping[str, Any]) -> Self:
@@ -205,30 +192,14 @@ class BaseOnline(BaseTransformer, Generic[S]):
         -------
         model : of this class
         """
-        if state.get("format") != FORMAT:
-            raise ValueError(
-                f"The state has format {state.get('format')!r}; this version of hirank reads "
-                f"format {FORMAT}."
-            )
-        missing = {"params", "feature_names", "stream"} - set(state)
-        if missing or set(state["params"]) != set(cls._get_param_names()):
-            raise ValueError("The state is damaged, or from another version of hirank.")
-        params = {name: decode_params(value, name) for name, value in state["params"].items()}
-        model = cls(**params)
-        if state["stream"] is not None:
-            stream = decode(cls._stream_type, state["stream"], "stream")
-            model.n_features_in_ = stream.width
-            if state["feature_names"] is not None:
-                model.feature_names_in_ = np.array(state["feature_names"], dtype=object)
-            model.__dict__["_state"] = stream
-        return model
+        return from_state(cls, state)
 
     @property
     def _stream(self) -> S:
         """The state of the stream; an AttributeError before the first row."""
-        if "_state" not in vars(self):
+        if "_record" not in vars(self):
             raise AttributeError(f"This {type(self).__name__} has not seen any rows yet.")
-        stream: S = vars(self)["_state"]
+        stream: S = vars(self)["_record"]
         return stream
 
     @property
@@ -268,7 +239,7 @@ class BaseOnline(BaseTransformer, Generic[S]):
         return make_kernel(self) if model is None or model.kernel is None else model.kernel
 
     def __sklearn_is_fitted__(self) -> bool:
-        return "_state" in vars(self) and self._stream.model is not None
+        return "_record" in vars(self) and self._stream.model is not None
 
     def _check_params(self) -> None:
         """Raise ParameterError if a parameter cannot be used."""
@@ -321,11 +292,11 @@ class BaseOnline(BaseTransformer, Generic[S]):
     def _commit(self, stream: S, columns: dict[str, Any]) -> None:
         """Store a stream that has advanced, in one assignment that cannot be interrupted."""
         rest = {k: v for k, v in vars(self).items() if k not in COLUMN_ATTRIBUTES}
-        self.__dict__ = {**rest, **columns, "_state": stream}
+        self.__dict__ = {**rest, **columns, "_record": stream}
 
     def _new_stream(self, width: int) -> S:
         seed = int(check_random_state(self.random_state).randint(2**31))
-        stream: S = self._stream_type.empty(width, seed)
+        stream: S = self._record_type.empty(width, seed)
         return stream
 
     def _advance(self, rows: Array, columns: dict[str, Any], *, impute: bool) -> Array:

@@ -133,7 +133,7 @@ class OnlineImputer(BaseOnline[StreamState]):
     tol: float = 1e-2
     drift_detection: str = "refit"
 
-    _stream_type: ClassVar[Any] = StreamState
+    _record_type: ClassVar[Any] = StreamState
     _rules: ClassVar[dict[str, Rule]] = {
         "window": count(2),
         "drift_detection": choice("refit", "monitor", "off"),

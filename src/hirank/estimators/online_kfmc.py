@@ -112,7 +112,7 @@ last_update_, n_features_in_, feature_names_in_
     tol: float = 1e-5
     drift_detection: str = "monitor"
 
-    _stream_type: ClassVar[Any] = Algorithm2Stream
+    _record_type: ClassVar[Any] = Algorithm2Stream
     _rules: ClassVar[dict[str, Rule]] = {"drift_detection": choice("monitor", "off")}
 
     def _config(self) -> Algorithm2Config:

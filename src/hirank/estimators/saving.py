@@ -6,29 +6,30 @@ import platform
 import warnings
 from collections.abc import Mapping
 from importlib.metadata import version
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import numpy as np
 import scipy
 import sklearn
 from sklearn.exceptions import NotFittedError
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted
 
+from hirank._text import abbreviated
 from hirank._typing import PathLike
-from hirank.estimators.fitted import FittedImputer, FittedKFMC
 from hirank.exceptions import ModelFileError
-from hirank.persistence.container import SAVE_AGAIN, read, write
-from hirank.persistence.encoding import printable, to_json
-from hirank.persistence.record import decode, decode_params, encode, encode_params
+from hirank.persistence.container import FORMAT, model_file_errors, printable, read, write
+from hirank.persistence.encoding import to_json
+from hirank.persistence.record import decode, encode
 
 if TYPE_CHECKING:
     from hirank.estimators import KFMC, Imputer, OnlineImputer, OnlineKFMC
 
     Model: TypeAlias = Imputer | KFMC | OnlineImputer | OnlineKFMC
+    M = TypeVar("M", Imputer, KFMC, OnlineImputer, OnlineKFMC)
 
 OUTPUTS = (None, "default", "pandas", "polars")
 """Containers that ``set_output`` accepts."""
+STATE_PARTS = {"format", "params", "feature_names", "output", "record"}
 
 
 def save(model: Model, path: PathLike, notes: Mapping[str, Any] | None = None) -> None:
@@ -36,21 +37,24 @@ def save(model: Model, path: PathLike, notes: Mapping[str, Any] | None = None) -
 
     `notes` are strings and numbers for programs that use the model, stored in the header.
     """
-    kind = type(model).__name__
-    if _estimators().get(kind) is not type(model):
+    kind = type(model)
+    if _estimators().get(kind.__name__) is not kind:
         raise TypeError(
-            f"{type(model).__module__}.{kind} cannot be saved: only hirank's own estimators can, "
+            f"{kind.__module__}.{kind.__name__} cannot be saved: only hirank's own estimators can, "
             "not classes derived from them."
         )
-    _check(model)
-    state = _state(model)
-    output = getattr(model, "_sklearn_output_config", {}).get("transform")
-    facts = _facts(model, state)
+    if "_record" not in vars(model):
+        raise NotFittedError(
+            f"This {kind.__name__} is not fitted yet, so there is nothing to save. Call fit or "
+            "partial_fit first."
+        )
+    state = get_state(model)
+    facts = _describe(from_state(kind, state))  # raises if the file could not be loaded
     if hasattr(model, "summary"):
         facts["summary"] = _plain(model.summary())
     header = {
         "hirank": version("hirank"),
-        "kind": kind,
+        "kind": kind.__name__,
         "made_with": {
             "python": platform.python_version(),
             "numpy": np.__version__,
@@ -60,7 +64,7 @@ def save(model: Model, path: PathLike, notes: Mapping[str, Any] | None = None) -
         "model": facts,
         "notes": dict(notes or {}),
     }
-    write(path, header, {"estimator": state, "output": output})
+    write(path, header, state)
 
 
 def load(path: PathLike) -> Model:
@@ -103,21 +107,73 @@ def load(path: PathLike) -> Model:
     True
     """
     header, state = read(path)
-    kind = header.get("kind")
-    if not isinstance(kind, str) or kind not in _estimators():
+    kind = _estimators().get(str(header.get("kind")))
+    if kind is None:
         raise ModelFileError(
             path,
-            f"contains a {printable(repr(kind), 60)}, which this version of hirank does not know. "
-            "Update hirank: pip install -U hirank.",
+            f"contains a {printable(repr(header.get('kind')), 60)}, which this version of hirank "
+            "does not know. Update hirank: pip install -U hirank.",
         )
-    try:
-        return _restore(_estimators()[kind], header, state)
-    # Whatever is wrong, and however it shows: the file is not what it should be.
-    except Exception as error:
-        problem = printable(error) or type(error).__name__
-        raise ModelFileError(
-            path, f"damaged, or changed after it was saved ({problem}). {SAVE_AGAIN}"
-        ) from error
+    with model_file_errors(path):
+        model: Model = from_state(kind, state)
+        if "_record" not in vars(model):
+            raise ValueError("the model is not fitted")
+        facts = {name: part for name, part in dict(header["model"]).items() if name != "summary"}
+        if to_json(facts) != to_json(_describe(model)):
+            raise ValueError("the header describes another model")
+    return model
+
+
+def get_state(model: Model) -> dict[str, Any]:
+    """Return everything that a model consists of as nested dicts and lists of arrays and numbers.
+
+    A RandomState object given as `random_state` becomes the seed that a stream has drawn from it;
+    None for a table, since only ``fit`` draws from it.
+    """
+    params, record = model.get_params(deep=False), vars(model).get("_record")
+    if isinstance(params["random_state"], np.random.RandomState):
+        params["random_state"] = getattr(record, "seed", None)
+    names = getattr(model, "feature_names_in_", None)
+    return {
+        "format": FORMAT,
+        "params": encode(params),
+        "feature_names": None if names is None else [str(name) for name in names],
+        "output": getattr(model, "_sklearn_output_config", {}).get("transform"),
+        "record": encode(record),
+    }
+
+
+def from_state(kind: type[M], state: Mapping[str, Any]) -> M:
+    """Return the model of class `kind` whose state this is; raise ValueError if it is not one."""
+    if not isinstance(state, Mapping) or state.get("format") != FORMAT:
+        found = state.get("format") if isinstance(state, Mapping) else None
+        raise ValueError(
+            f"The state has format {found!r:.40}; this version of hirank reads format {FORMAT}."
+        )
+    params = decode(dict[str, Any], state.get("params"), "params")
+    wrong = sorted(map(str, set(params) ^ set(kind._get_param_names()) | set(state) ^ STATE_PARTS))
+    if wrong:
+        raise ValueError(
+            "The state is damaged, or from another version of hirank: unexpected or missing "
+            f"{abbreviated(wrong)}."
+        )
+    model = kind(**params)
+    model._check_params()
+    check_random_state(model.random_state)
+    names = decode(tuple[str, ...] | None, state["feature_names"], "feature_names")
+    record = decode(kind._record_type | None, state["record"])
+    if record is not None:
+        if names is not None and len(names) != record.width:
+            raise ValueError(f"feature_names: must be {record.width} names; got {len(names)}")
+        model.n_features_in_, model.__dict__["_record"] = record.width, record
+        if names is not None:
+            model.feature_names_in_ = np.array(names, dtype=object)
+        _try_out(model)  # before set_output, which may require a library that is not there
+    if state["output"] not in OUTPUTS:
+        raise ValueError(f"output: must be one of {OUTPUTS}; got {state['output']!r:.40}")
+    if state["output"] is not None:
+        model.set_output(transform=state["output"])
+    return model
 
 
 def _estimators() -> dict[str, Any]:
@@ -127,116 +183,28 @@ def _estimators() -> dict[str, Any]:
     return {kind.__name__: kind for kind in (Imputer, KFMC, OnlineImputer, OnlineKFMC)}
 
 
-def _is_stream(model: Any) -> bool:
-    return hasattr(model, "get_state")
-
-
-def _state(model: Any) -> dict[str, Any]:
-    """Return everything that a model consists of, in plain parts."""
-    if _is_stream(model):
-        state: dict[str, Any] = model.get_state()
-        return state
-    params = model.get_params(deep=False)
-    if isinstance(params["random_state"], np.random.RandomState):
-        params["random_state"] = None  # only fit draws from it
-    names = getattr(model, "feature_names_in_", None)
-    return {
-        "params": {name: encode_params(value) for name, value in params.items()},
-        "feature_names": None if names is None else [str(name) for name in names],
-        "fitted": encode(model._fitted),
-    }
-
-
-def _restore(kind: Any, header: dict[str, Any], state: Any) -> Any:
-    """Return the model, if nothing is wrong with it."""
-    if not isinstance(state, dict) or set(state) != {"estimator", "output"}:
-        raise ValueError("the state must have an estimator and an output")
-    parts = state["estimator"]
-    if not isinstance(parts, dict) or (hasattr(kind, "from_state") and not parts.get("stream")):
-        raise ValueError("the estimator has no state")
-    model = kind.from_state(parts) if hasattr(kind, "from_state") else _restore_table(kind, parts)
-    _check(model)
-    facts = header.get("model")
-    if not isinstance(facts, dict):
-        raise ValueError("the header does not describe the model")
-    described = {name: value for name, value in facts.items() if name != "summary"}
-    if to_json(described, None) != to_json(_facts(model, parts), None):
-        raise ValueError("the header describes another model")
-    if state["output"] not in OUTPUTS:
-        raise ValueError("the output container is not known")
-    _try_out(model)
-    if state["output"] is not None:
-        model.set_output(transform=state["output"])
-    return model
-
-
-def _restore_table(kind: Any, state: dict[str, Any]) -> Any:
-    if set(state) != {"params", "feature_names", "fitted"} or not isinstance(state["params"], dict):
-        raise ValueError("the estimator must have params, feature_names and fitted")
-    if set(state["params"]) != set(kind._get_param_names()):
-        raise ValueError("the parameters are those of another version of hirank")
-    model = kind(**{name: decode_params(part, name) for name, part in state["params"].items()})
-    record = FittedKFMC if kind.__name__ == "KFMC" else FittedImputer
-    model.__dict__["_record"] = decode(record, state["fitted"])
-    model.n_features_in_ = len(model._fitted.columns.has_values)
-    if state["feature_names"] is not None:
-        model.feature_names_in_ = np.array(state["feature_names"], dtype=object)
-    return model
-
-
-def _check(model: Any) -> None:
-    """Raise if the model is not fitted, or a parameter, which may have been set since, is wrong."""
-    if not _is_stream(model):
-        check_is_fitted(model)
-    elif getattr(model, "_stream", None) is None:
-        raise NotFittedError(
-            f"This {type(model).__name__} has not seen any rows yet, so there is nothing to save. "
-            "Call partial_fit or fit first."
-        )
-    model._check_params()
-    if not isinstance(model.random_state, np.random.RandomState):
-        check_random_state(model.random_state)
-    names = getattr(model, "feature_names_in_", None)
-    if names is not None and not (
-        len(names) == model.n_features_in_ and all(isinstance(name, str) for name in names)
-    ):
-        raise ValueError("each feature must have a name")
-
-
-def _try_out(model: Any) -> None:
+def _try_out(model: Model) -> None:
     """Raise if the model cannot impute the simplest rows: parts of the column means."""
-    if _is_stream(model):
-        stream = model._stream
-        if stream.model is None:
-            return
-        means, complete = stream.means(), stream.model.complete
-    else:
-        columns = model._fitted.columns
-        means = np.zeros(model.n_features_in_)
-        means[columns.has_values] = columns.scaling.mean
-
-        def complete(rows: Any) -> Any:
-            return model._fitted.complete(rows, ~np.isnan(rows))
-
-    every_second = np.arange(len(means)) % 2 == 0
-    rows = np.where([every_second, ~every_second], means, np.nan)
+    if not model.__sklearn_is_fitted__():
+        return
+    record = vars(model)["_record"]
+    every_second = np.arange(record.width) % 2 == 0
+    rows = np.where([every_second, ~every_second], record.means(), np.nan)
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
-        filled = complete(rows)
+        filled = np.asarray(model.transform(rows), np.float64)
     gaps = getattr(model, "max_gap", None) is not None  # then NaN may be right
     if not (np.isfinite(filled) | (gaps & np.isnan(filled))).all():
         raise ValueError("imputed values are not finite")
 
 
-def _facts(model: Any, state: Mapping[str, Any]) -> dict[str, Any]:
+def _describe(model: Model) -> dict[str, Any]:
     """Return what the header states about a model."""
-    params = model.get_params(deep=False)
-    if isinstance(params["random_state"], np.random.RandomState):
-        params["random_state"] = state["params"]["random_state"]
+    names = getattr(model, "feature_names_in_", None)
     return {
         "class": type(model).__name__,
-        "params": _plain(params),
-        "feature_names": state["feature_names"],
+        "params": _plain(model.get_params(deep=False)),
+        "feature_names": None if names is None else [*names],
         "n_features_in": int(model.n_features_in_),
     }
 

@@ -73,6 +73,8 @@ class Stack:
             raise ValueError("each model must have a weight and a family")
         if (self.weights < 0).any() or abs(self.weights.sum() - 1) > 1e-6:
             raise ValueError("weights must be nonnegative and sum to 1")
+        if not self.family_weights().all():
+            raise ValueError("each family must have a positive weight")
         if len({model.width for model in self.models}) > 1:
             raise ValueError("the models must describe the same features")
         if self.bounds is not None and len(self.bounds.lower) != self.width:

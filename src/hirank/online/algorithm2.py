@@ -49,13 +49,6 @@ class Algorithm2Model:
     def kernel(self) -> Kernel:
         return self.setting.kernel
 
-    @property
-    def means(self) -> Array:
-        """The column means, m; 0 for features without a value at the start."""
-        means = np.zeros(len(self.columns.has_values))
-        means[self.columns.has_values] = self.columns.scaling.mean
-        return means
-
     def points(self) -> Array:
         """Return the dictionary in the units of the data, r x m."""
         return self.unscale(self.D, np.full((len(self.D), len(self.columns.has_values)), np.nan))
@@ -94,8 +87,7 @@ class Algorithm2Model:
                 relaxation=relaxation,
             )[0]
         fine = np.isfinite(done.sum(axis=1)) & known.any(axis=1)
-        means = self.columns.scaling.forward(self.columns.scaling.mean[None])
-        return np.where(fine[:, None], done, np.where(known, X, means))
+        return np.where(fine[:, None], done, np.where(known, X, self.columns.scaled_means))
 
     def check(self) -> None:
         """Raise ValueError if the parts do not fit together."""
@@ -126,7 +118,7 @@ class Algorithm2Stream:
 
     def means(self) -> Array:
         """Return the column means, m: those of the model, otherwise of the rows at hand, or 0."""
-        return column_means(self.pending) if self.model is None else self.model.means
+        return column_means(self.pending) if self.model is None else self.model.columns.means
 
     def needs(self, config: Algorithm2Config) -> int:
         """Return how many rows are best given together."""

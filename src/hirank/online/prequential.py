@@ -46,7 +46,7 @@ class PrequentialScores:
     def check(self) -> None:
         """Raise ValueError if the parts do not fit together."""
         errors, entries = self.history["error"], self.history["entries"]
-        if (self.errors < 0).any() or (errors < 0).any() or np.isinf(errors).any():
+        if (self.errors < 0).any() or not ((errors >= 0) & (errors < np.inf)).all():
             raise ValueError("errors must be finite and not negative")
         if (entries <= 0).any():
             raise ValueError("each line of the history must have entries")

@@ -32,6 +32,11 @@ class Stage(NamedTuple):
     beta: float  # multiple of the mean diagonal of k(D, D)
     balance: float = 0.0  # multiple of the alpha that keeps D at the size of the data
 
+    def check(self) -> None:
+        """Raise ValueError if the stage cannot be fitted."""
+        if not (self.bandwidth > 0 and self.beta > 0 and self.balance >= 0):
+            raise ValueError("bandwidth and beta must be positive, and balance not negative")
+
 
 @dataclass(frozen=True)
 class Setting:

@@ -5,37 +5,27 @@ from __future__ import annotations
 import io
 import json
 import math
-from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 from numpy.lib import format as npy
 from numpy.typing import NDArray
 
-MAX_DEPTH = 50
 NOT_FINITE = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
-"""JSON has no names for these."""
-RESERVED = ("array", "number")
-"""Keys that no dict of a state may have: they mark an array, and a number that is not finite."""
+"""JSON has no numbers for these: ``{"number": "nan"}`` stands for NaN."""
 
 
-def printable(text: object, length: int = 300) -> str:
-    """Return text from a file or an error as one line that can be printed."""
-    line = " ".join(str(text)[: 2 * length].split()).rstrip(".")
-    return "".join(c if c.isprintable() else "?" for c in line[:length])
+def to_json(value: Any, arrays: list[bytes] | None = None) -> bytes:
+    """Return the JSON of a value; the npy files of its arrays are appended to `arrays`.
 
-
-def to_json(value: Any, arrays: list[bytes] | None) -> bytes:
-    """Return the JSON of a value; arrays are appended to `arrays`, an error if that is None."""
+    Raise TypeError if the value contains anything else, also arrays if `arrays` is None.
+    """
     text = json.dumps(_to_plain(value, arrays), allow_nan=False, ensure_ascii=False)
     return text.encode("utf-8", "surrogatepass")
 
 
 def _to_plain(value: Any, arrays: list[bytes] | None) -> Any:
-    if isinstance(value, Mapping):
-        wrong = [key for key in value if not isinstance(key, str) or key in RESERVED]
-        if wrong:
-            raise TypeError(f"{wrong[0]!r} cannot be a key in a model file.")
+    if isinstance(value, dict):
         return {key: _to_plain(part, arrays) for key, part in value.items()}
     if isinstance(value, list | tuple):
         return [_to_plain(part, arrays) for part in value]
@@ -43,50 +33,24 @@ def _to_plain(value: Any, arrays: list[bytes] | None) -> Any:
         arrays.append(to_npy(value))
         return {"array": len(arrays) - 1}
     if isinstance(value, float) and not math.isfinite(value):
-        return {"number": "nan" if math.isnan(value) else "inf" if value > 0 else "-inf"}
-    if value is None or type(value) in (bool, int, float, str):
-        return value
-    raise TypeError(f"{value!r:.200} cannot be saved: only numbers, strings and arrays can.")
+        return {"number": str(value)}
+    return value
 
 
-def from_json(data: bytes, array: Callable[[int], NDArray[Any]] | None) -> Any:
-    """Return the value that `to_json` was given; `array` returns an array by its number.
+def from_json(data: bytes, arrays: dict[int, bytes] | None = None) -> Any:
+    """Return the value that `to_json` was given; npy files that it contains leave `arrays`."""
 
-    Raises ValueError where the JSON is not strict.
-    """
+    def restore(found: dict[str, Any]) -> Any:
+        [(key, value), *rest] = [*found.items()] or [("", None)]
+        if key == "number" and not rest and value in [*NOT_FINITE]:
+            return NOT_FINITE[value]
+        if key != "array" or rest or arrays is None:
+            return found
+        if type(value) is not int or value not in arrays:
+            raise ValueError(f"array {value!r:.40} does not exist, or is used twice")
+        return from_npy(arrays.pop(value))
 
-    def pairs(items: list[tuple[str, Any]]) -> dict[str, Any]:
-        if len({key for key, _ in items}) < len(items):
-            raise ValueError("a key occurs twice in the JSON")
-        return dict(items)
-
-    def number(text: str) -> float:
-        if not math.isfinite(value := float(text)):
-            raise ValueError(f"{text} is out of range")
-        return value
-
-    def constant(text: str) -> None:
-        raise ValueError(f"{text} is not JSON")
-
-    text = data.decode("utf-8", "surrogatepass")
-    plain = json.loads(text, object_pairs_hook=pairs, parse_float=number, parse_constant=constant)
-    return _from_plain(plain, array)
-
-
-def _from_plain(value: Any, array: Callable[[int], NDArray[Any]] | None, depth: int = 0) -> Any:
-    if depth > MAX_DEPTH:
-        raise ValueError("nested too deeply")
-    if isinstance(value, list):
-        return [_from_plain(part, array, depth + 1) for part in value]
-    if not isinstance(value, dict):
-        return value
-    if set(value) == {"number"} and value["number"] in [*NOT_FINITE]:
-        return NOT_FINITE[value["number"]]
-    if set(value) == {"array"} and type(value["array"]) is int and array is not None:
-        return array(value["array"])
-    if any(key in value for key in RESERVED):
-        raise ValueError(f"{value!r:.80} must be an array or a number")
-    return {key: _from_plain(part, array, depth + 1) for key, part in value.items()}
+    return json.loads(data.decode("utf-8", "surrogatepass"), object_hook=restore)
 
 
 def to_npy(array: NDArray[Any]) -> bytes:
@@ -109,7 +73,7 @@ def from_npy(data: bytes) -> NDArray[Any]:
     if any(kind.kind not in "biuf" or kind.subdtype is not None for kind in kinds):
         raise ValueError(f"an array must consist of numbers; got {dtype!s:.80}")
     if len(data) - file.tell() != math.prod(shape) * dtype.itemsize or min(shape, default=0) < 0:
-        raise ValueError(f"an array of shape {shape!s:.80} must have another size")
+        raise ValueError(f"an array does not have the size of its shape {shape!s:.80}")
     if dtype == np.bool_ and np.frombuffer(data, np.uint8, offset=file.tell()).max(initial=0) > 1:
         raise ValueError("an array of bool must consist of 0 and 1")
     flat = np.frombuffer(data, dtype, offset=file.tell())

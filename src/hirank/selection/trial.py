@@ -180,9 +180,9 @@ class TrialResult:
 
     def check(self) -> None:
         """Raise ValueError if the parts do not fit together."""
-        unknown = sorted(set(self.params) - set(PARAMETERS))
-        if unknown:
-            raise ValueError(f"unknown parameters {unknown}")
+        for name, value in self.params.items():
+            if name not in PARAMETERS or isinstance(value, str) != (name == "kernel"):
+                raise ValueError(f"unknown parameter {name!r:.40} with the value {value!r:.40}")
         if not 0 <= self.weight <= 1:
             raise ValueError(f"weight must be between 0 and 1; got {self.weight!r}")
 
