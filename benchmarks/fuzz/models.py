@@ -1,4 +1,4 @@
-"""Mutated model files: each is rejected with an error, or loads to a model that works.
+"""Mutate model files: each must be rejected clearly, or load to a model that works.
 
 python benchmarks/fuzz/models.py 10000 [--seed 0]
 """
@@ -10,15 +10,15 @@ from pathlib import Path
 from time import perf_counter
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "tests"))
-from helpers.model_mutations import fitted_models, run
+from helpers.model_mutations import fit_models, mutate
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("count", type=int, nargs="?", default=10_000)
     parser.add_argument("--seed", type=int, default=0)
     arguments = parser.parse_args()
-    folder = Path(tempfile.mkdtemp(prefix="hirank-fuzz-"))  # stays if a file fails
-    models = fitted_models()
+    folder = Path(tempfile.mkdtemp(prefix="hirank-fuzz-"))  # kept if a file fails
+    models = fit_models()
     began = perf_counter()
-    counts = run(models, folder, arguments.count, arguments.seed)
+    counts = mutate(models, folder, arguments.count, arguments.seed)
     print(f"{sum(counts.values())} mutated files in {perf_counter() - began:.0f} s: {counts}")

@@ -27,7 +27,7 @@ def feed(model, rows, cuts):
 
 def learned(model):
     """The state, of Algorithm 2 without its scores: those are taken call by call."""
-    state = model.get_state()["stream"]
+    state = model.get_state()["record"]
     return state if isinstance(model, OnlineImputer) else {**state, "scores": None}
 
 
@@ -291,7 +291,7 @@ def test_parameters_that_cannot_be_used_are_named(X, parameter, value):
             with pytest.raises(ParameterError) as caught:
                 getattr(model, method)(X)
             assert caught.value.parameter == parameter
-            assert model.get_state()["stream"] is None
+            assert model.get_state()["record"] is None
 
 
 def test_algorithm_2_does_not_refit_on_drift(X):

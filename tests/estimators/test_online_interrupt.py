@@ -153,7 +153,7 @@ def test_a_killed_process_continues_from_its_last_state(kind, tmp_path):
         assert process.returncode == -signal.SIGKILL
         assert lines[0] == saved + stream_process.SAVE_EVERY
         state = load(path)
-        saved = state["stream"]["samples"]
+        saved = state["record"]["samples"]
         assert saved >= lines[-1]
     resumed, never_killed = kind.from_state(state), stream_process.make_model(kind.__name__)
     count = resumed.n_samples_seen_

@@ -1,4 +1,4 @@
-"""Model files that were damaged or tampered with, in many ways, and what must come of them."""
+"""Model files that were damaged or changed in many ways, and what must come of them."""
 
 import copy
 import hashlib
@@ -8,123 +8,135 @@ import warnings
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
+from time import perf_counter
 from typing import Any
 
 import numpy as np
 
 import hirank
-from hirank.persistence.container import CHECKSUM, HEADER, STATE, ModelFileError, read, write
+from hirank.exceptions import ModelFileError
+from hirank.persistence.container import DIGEST_SIZE, HEADER, STATE, read, write
 
 Rng = np.random.Generator
 WRONG: list[Any] = [
     *(None, True, False, 0, 1, -1, 7, 2**31, 2**53, 2**63, 10**30, 0.0, -0.5, 0.5, 1e-300, 1e300),
     *(float("nan"), float("inf"), float("-inf"), "", "rbf", "Poly", "nan", "x" * 1000, "\ud800"),
-    *([], [[]], [1, 2], {}, {"record": "RBF", "sigma": 1e-300}, {"record": "dict"}),
-    *({"record": "list", "items": [1]}, {"record": "os.system", "command": "true"}),
+    *([], [[]], [1, 2], {}, {"type": "RBF", "sigma": 1e-300}, {"type": "dict"}),
+    *({"type": "list", "items": [1]}, {"type": "dict", "items": [[[], 1]]}, {"array": 0}),
+    *({"type": "os.system", "command": "true"}, {"number": "nan"}),
 ]
 NUMBERS = [np.nan, np.inf, -np.inf, 1e308, -1e308, 1e-308, 1e30, -1e30, 0.0, -1.0, 1.0, 1e6]
 
 
-def fitted_models() -> dict[str, Any]:
-    """Small models of all kinds, 3 or 4 features each."""
+def fit_models() -> dict[str, Any]:
+    """Return small models of all kinds, 4 features each."""
     rng = np.random.default_rng(0)
     t = rng.uniform(-1, 1, 60)
     X = np.column_stack([t, t**2, np.cos(3 * t), t + rng.normal(size=60)])
     X[rng.random(X.shape) < 0.2] = np.nan
     X[:, 0] = np.where(np.isnan(X[:, 0]), 0.5, X[:, 0])
-    quick: dict[str, Any] = {"max_iter": 5, "random_state": 0, "n_starts": 1}
+    quick: dict[str, Any] = {"max_iter": 5, "random_state": 0}
+    stack: dict[str, Any] = {"n_init": 1, **quick}
+    stream: dict[str, Any] = {"n_components": 5, "n_warmup": 30, **quick}
+    limits = {1: (-4, None), 2: (None, 4)}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return {
-            "blend": hirank.KFMC(5, bounds=(-4, 4), add_indicator=True, **quick).fit(X),
-            "time": hirank.KFMC(5, order="time", integers=[3], scale="robust", **quick).fit(X),
-            "small": hirank.KFMC(**quick).fit(X[:10]),
+            "stack": hirank.Imputer(bounds=limits, add_indicator=True, **stack).fit(X),
+            "time": hirank.Imputer(time=True, integers=[3], scale="robust", **stack).fit(X),
+            "small": hirank.Imputer(**stack).fit(X[:10]),
+            "dictionary": hirank.KFMC(5, bounds=(-4, 4), **quick).fit(X),
             "poly": hirank.KFMC(4, kernel="poly", solver="newton", **quick).fit(X),
-            "window": hirank.OnlineKFMC(
-                5, window=40, n_start=30, batch_size=10, max_iter=5, random_state=0
-            ).partial_fit(X),
-            "paper": hirank.OnlineKFMC(
-                5, mode="paper", n_start=30, max_iter=5, random_state=0
-            ).partial_fit(X),
+            "window": hirank.OnlineImputer(window=40, batch_size=10, **stream).partial_fit(X),
+            "algorithm2": hirank.OnlineKFMC(**stream).partial_fit(X),
         }
 
 
-def table() -> np.ndarray:
-    """Rows to complete: ordinary ones, 4 features."""
+def rows_to_impute() -> np.ndarray:
+    """Return ordinary rows with missing entries, 3 x 4."""
     X = np.array([[0.1, 0.2, 0.9, 0.0], [-0.5, 0.3, 0.1, -1.0], [0.9, 0.8, -0.9, 1.5]])
     X[[0, 1, 2, 2], [1, 2, 0, 3]] = np.nan
     return X
 
 
-def outcome(path: Path) -> str:
-    """Load and use a file; raises AssertionError unless it is refused clearly, or all is well."""
+def load_and_use(path: Path) -> str:
+    """Return "rejected" or "loaded"; raise AssertionError unless that is clear, or all is well."""
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
-        problem = ""
+        problem = None
         try:
             model = hirank.load(path)
         except ModelFileError as error:
-            problem = str(error)
-        if problem:
-            assert str(path) in problem
-            assert 30 < len(problem) < 1000, problem
-            assert problem.isprintable(), problem
-            return "refused"
-        if getattr(model, "_stream", model) is not model and model._stream.model is None:
+            problem = error
+        if problem is not None:
+            assert problem.path == path
+            assert str(problem) == f"{path}: {problem.problem}"
+            assert 30 < len(str(problem)) < 1000, problem
+            assert str(problem).isprintable(), problem
+            return "rejected"
+        if not model.__sklearn_is_fitted__():  # a stream before its first fit
             return "loaded"
-        X = table()
+        X = rows_to_impute()
         filled = model.set_output(transform="default").transform(X)[:, :4]
-        more = used(model, X)
+        further = use(model, X)
     known = ~np.isnan(X) & (model.missing_values != X)
     assert (filled[known] == X[known]).all()
     gaps = getattr(model, "max_gap", None) is not None
     assert (np.isfinite(filled) | (gaps & np.isnan(filled))).all()
-    assert gaps or np.isfinite(more).all()
+    assert gaps or np.isfinite(further).all()
     return "loaded"
 
 
-def used(model: Any, X: np.ndarray) -> np.ndarray:
-    """What else a model is for: numbers that should be finite."""
-    if isinstance(model, hirank.OnlineKFMC):
+def use(model: Any, X: np.ndarray) -> np.ndarray:
+    """Return the results of the other methods of a model: numbers that should be finite."""
+    if hasattr(model, "partial_fit"):
         return model.partial_fit_transform(np.vstack([X] * 4))
+    if isinstance(model, hirank.KFMC):
+        return model.dictionary_
     assert "fitted in" in str(model.summary())
-    return np.zeros(1) if model._confidence is None else np.stack(model.interval(X))
+    assert len(model.search_results_["family"])
+    model.held_out_  # noqa: B018
+    return np.zeros(1) if model._fitted.calibration is None else np.stack(model.interval(X))
 
 
-def parts(data: bytes) -> dict[str, bytes]:
-    """The members of a zip."""
+def unpack(data: bytes) -> dict[str, bytes]:
+    """Return the parts of a zip."""
     with zipfile.ZipFile(io.BytesIO(data)) as file:
         return {name: file.read(name) for name in file.namelist()}
 
 
-def packed(members: list[tuple[str, bytes]], compression: int = zipfile.ZIP_STORED) -> bytes:
-    """A zip of members, the checksum right again."""
-    digest = hashlib.sha256()
-    for name, data in members:
-        digest.update(f"{name}\n{len(data)}\n".encode() + data)
+def sign(data: bytes) -> bytes:
+    """Return the bytes of a model file with the right checksum."""
+    data = data[:-DIGEST_SIZE]
+    return data + hashlib.sha256(data).hexdigest().encode()
+
+
+def pack(parts: list[tuple[str, bytes]], compression: int = zipfile.ZIP_STORED) -> bytes:
+    """Return a zip of parts, with the right checksum."""
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w", compression) as file, warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # names that are there twice
-        for name, data in [*members, (CHECKSUM, digest.hexdigest().encode())]:
+        warnings.simplefilter("ignore")  # names that occur twice
+        for name, data in parts:
             file.writestr(zipfile.ZipInfo(name, (1980, 1, 1, 0, 0, 0)), data, compression)
-    return out.getvalue()
+        file.comment = bytes(DIGEST_SIZE)
+    return sign(out.getvalue())
 
 
 # Mutations of the bytes, the checksum left as it was.
 
 
-def flipped(data: bytes, rng: Rng) -> bytes:
+def flip_bits(data: bytes, rng: Rng) -> bytes:
     changed = bytearray(data)
     for at in rng.integers(len(data), size=rng.integers(1, 5)):
         changed[at] ^= 1 << int(rng.integers(8))
     return bytes(changed)
 
 
-def truncated(data: bytes, rng: Rng) -> bytes:
+def truncate(data: bytes, rng: Rng) -> bytes:
     return data[: rng.integers(len(data))]
 
 
-def blocks_swapped(data: bytes, rng: Rng) -> bytes:
+def swap_blocks(data: bytes, rng: Rng) -> bytes:
     size = int(rng.choice([16, 64, 512]))
     a, b = sorted(rng.integers(0, len(data) - size, 2))
     b = max(b, a + size)
@@ -133,54 +145,60 @@ def blocks_swapped(data: bytes, rng: Rng) -> bytes:
     )
 
 
-def cut_or_doubled(data: bytes, rng: Rng) -> bytes:
+def cut_or_double(data: bytes, rng: Rng) -> bytes:
     a, b = sorted(rng.integers(0, len(data), 2))
     return data[:a] + data[b:] if rng.random() < 0.5 else data[:b] + data[a:]
 
 
-# Mutations of the members, with a checksum that is right.
+# Mutations with a checksum that is right.
 
 
-def members_moved(data: bytes, rng: Rng) -> bytes:
-    members = [*parts(data).items()][:-1]
-    i, j = rng.integers(len(members), size=2)
+def flip_signed_bits(data: bytes, rng: Rng) -> bytes:
+    return sign(flip_bits(data, rng))
+
+
+def cut_or_double_signed(data: bytes, rng: Rng) -> bytes:
+    return sign(cut_or_double(data[:-DIGEST_SIZE], rng) + bytes(DIGEST_SIZE))
+
+
+def move_parts(data: bytes, rng: Rng) -> bytes:
+    parts = [*unpack(data).items()]
+    i, j = rng.integers(len(parts), size=2)
     what = rng.integers(6)
     if what == 0:
-        members[i], members[j] = members[j], members[i]
+        parts[i], parts[j] = parts[j], parts[i]
     elif what == 1:
-        members[i], members[j] = (members[i][0], members[j][1]), (members[j][0], members[i][1])
+        parts[i], parts[j] = (parts[i][0], parts[j][1]), (parts[j][0], parts[i][1])
     elif what == 2:
-        del members[i]
+        del parts[i]
     elif what == 3:
-        members.insert(i, members[j])
+        parts.insert(i, parts[j])
     elif what == 4:
-        members.append((str(rng.choice(["x.py", "../x", "arrays/99999.npy"])), b"1"))
+        parts.append((str(rng.choice(["x.py", "../x", "arrays/99999.npy"])), b"1"))
     else:
-        return packed(members, zipfile.ZIP_DEFLATED)
-    return packed(members)
+        return pack(parts, zipfile.ZIP_DEFLATED)
+    return pack(parts)
 
 
-def text_changed(data: bytes, rng: Rng) -> bytes:
-    members = parts(data)
-    members.pop(CHECKSUM)
-    name = str(rng.choice([HEADER, STATE]))
+def change_part(data: bytes, rng: Rng) -> bytes:
+    parts = unpack(data)
+    name = str(rng.choice([HEADER, STATE, *parts]))
     what = rng.integers(3)
     if what == 0:
-        members[name] = flipped(members[name], rng)
-    elif what == 1:
-        members[name] = cut_or_doubled(members[name], rng)
+        parts[name] = flip_bits(parts[name], rng)
+    elif what == 1 or name not in (HEADER, STATE):
+        parts[name] = cut_or_double(parts[name], rng)
     else:
-        plain = json.loads(members[name].decode("utf-8", "surrogatepass"))
-        changed = state_changed(plain, rng)
-        members[name] = json.dumps(changed).encode()
-    return packed([*members.items()])
+        plain = json.loads(parts[name].decode("utf-8", "surrogatepass"))
+        parts[name] = json.dumps(change_state(plain, rng)).encode()
+    return pack([*parts.items()])
 
 
 # Mutations of the state.
 
 
 def places(state: Any) -> list[tuple[Any, Any]]:
-    """Every (container, key) in nested dicts and lists."""
+    """Return every (container, key) in nested dicts and lists."""
     pairs = enumerate(state) if isinstance(state, list) else state.items()
     found = []
     for key, value in pairs:
@@ -190,8 +208,8 @@ def places(state: Any) -> list[tuple[Any, Any]]:
     return found
 
 
-def state_changed(state: Any, rng: Rng) -> Any:
-    """One place of nested dicts and lists is something else."""
+def change_state(state: Any, rng: Rng) -> Any:
+    """Return nested dicts and lists with something else at one place."""
     state = copy.deepcopy(state)
     found = places(state)
     if not found:
@@ -203,21 +221,21 @@ def state_changed(state: Any, rng: Rng) -> Any:
     elif what == 2:
         del at[key]
     elif what == 3:
-        at[key] = [at[key]] if rng.random() < 0.5 else {"record": "list", "items": [at[key]]}
+        at[key] = [at[key]] if rng.random() < 0.5 else {"type": "list", "items": [at[key]]}
     elif what == 4:
         at[key] = copy.deepcopy(other[its])
     elif what == 5 and isinstance(at, dict):
         at["other" if rng.random() < 0.5 else str(key) + "_"] = at.pop(key)
     else:
-        names = [(a, k) for a, k in found if k == "record"]
+        names = [(a, k) for a, k in found if k == "type"]
         if names:
             (a, k), (b, _) = (names[i] for i in rng.integers(len(names), size=2))
-            a[k] = b["record"]
+            a[k] = b["type"]
     return state
 
 
-def array_changed(state: Any, rng: Rng) -> Any:
-    """One array has other numbers, another type, or another shape."""
+def change_array(state: Any, rng: Rng) -> Any:
+    """Return the state with other numbers, another type or another shape in one array."""
     state = copy.deepcopy(state)
     found = [(a, k) for a, k in places(state) if isinstance(a[k], np.ndarray)]
     at, key = found[rng.integers(len(found))]
@@ -246,45 +264,46 @@ def array_changed(state: Any, rng: Rng) -> Any:
     return state
 
 
-BYTES: list[Callable[[bytes, Rng], bytes]] = [
-    *(flipped, truncated, blocks_swapped, cut_or_doubled, members_moved, text_changed)
+OF_BYTES: list[Callable[[bytes, Rng], bytes]] = [
+    *(flip_bits, truncate, swap_blocks, cut_or_double),
+    *(flip_signed_bits, cut_or_double_signed, move_parts, change_part, change_part),
 ]
-STATES: list[Callable[[Any, Rng], Any]] = [
-    state_changed,
-    state_changed,
-    array_changed,
-    array_changed,
-]
+OF_STATE: list[Callable[[Any, Rng], Any]] = [*[change_state] * 4, *[change_array] * 3]
 
 
-def run(models: dict[str, Any], folder: Path, count: int, seed: int = 0) -> dict[str, int]:
-    """Mutate the files of models so many times, and count what came of it."""
+def mutate(
+    models: dict[str, Any], folder: Path, count: int, seed: int = 0, max_seconds: float = 5.0
+) -> dict[str, int]:
+    """Mutate the files of models so many times, and count what came of it.
+
+    A file that takes longer than `max_seconds` to load and use is a failure.
+    """
     rng = np.random.default_rng(seed)
     saved = {}
     for name, model in models.items():
         model.save(folder / f"{name}.hirank")
         saved[name] = (folder / f"{name}.hirank").read_bytes(), read(folder / f"{name}.hirank")
-    counts = {"refused": 0, "loaded": 0}
+    counts = {"rejected": 0, "loaded": 0}
     names, path = [*saved], folder / "mutated.hirank"
     for number in range(count):
         data, (header, state) = saved[names[number % len(names)]]
-        change = [*BYTES, *STATES][rng.integers(len(BYTES) + len(STATES))]
-        if change in BYTES:
-            path.write_bytes(change(data, rng))
-        else:
-            where = state if rng.random() < 0.9 else header
-            try:
-                if where is state:
-                    write(path, header, change(state, rng))
-                else:
-                    write(path, state_changed(header, rng), state)
-            except (TypeError, ValueError, UnicodeError):
-                continue  # even the container can't hold it
+        mutation = [*OF_BYTES, *OF_STATE][rng.integers(len(OF_BYTES) + len(OF_STATE))]
         try:
-            counts[outcome(path)] += 1
+            if mutation in OF_BYTES:
+                path.write_bytes(mutation(data, rng))
+            elif rng.random() < 0.9:
+                write(path, header, mutation(state, rng))
+            else:
+                write(path, change_state(header, rng), state)
+        except (TypeError, ValueError, UnicodeError):
+            continue  # not even the container can hold it
+        began = perf_counter()
+        try:
+            counts[load_and_use(path)] += 1
+            assert perf_counter() - began < max_seconds
         except BaseException:
             kept = folder / "failed.hirank"
             kept.write_bytes(path.read_bytes())
-            print(f"mutation {number} of {names[number % len(names)]}, {change.__name__}: {kept}")
+            print(f"mutation {number} of {names[number % len(names)]}, {mutation.__name__}: {kept}")
             raise  # whatever it is
     return counts

@@ -322,7 +322,7 @@ class Imputer(BaseImputer[FittedImputer]):
 
     def _check_params(self) -> None:
         super()._check_params()
-        if self.max_gap is not None and self.time in (None, False):
+        if self.max_gap is not None and (self.time is None or self.time is False):
             raise ParameterError("max_gap", "requires {time}.", "time")
 
     def _max_steps(self) -> int:

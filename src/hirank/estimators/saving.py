@@ -192,7 +192,9 @@ def _try_out(model: Model) -> None:
     rows = np.where([every_second, ~every_second], record.means(), np.nan)
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
-        filled = np.asarray(model.transform(rows), np.float64)
+        filled = np.asarray(model.transform(rows))
+        if getattr(record, "calibration", None) is not None:
+            filled = np.hstack([filled, *model.interval(rows)])
     gaps = getattr(model, "max_gap", None) is not None  # then NaN may be right
     if not (np.isfinite(filled) | (gaps & np.isnan(filled))).all():
         raise ValueError("imputed values are not finite")

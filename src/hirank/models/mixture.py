@@ -178,8 +178,8 @@ def check_covariance(S: Array) -> None:
     if not len(S):
         return
     size = np.abs(S).max()
-    if not size < 1e200 or not np.allclose(S, S.T, rtol=1e-6, atol=1e-6 * size):
-        raise ValueError("a covariance must be symmetric and not too large")
+    if not 1e-280 < size < 1e200 or not np.allclose(S, S.T, rtol=1e-6, atol=1e-6 * size):
+        raise ValueError("a covariance must be symmetric, and neither too small nor too large")
     try:
         np.linalg.cholesky(S + 1e-9 * size * np.eye(len(S)))
     except np.linalg.LinAlgError:

@@ -1,10 +1,11 @@
-"""Makes model files of the current format, and what they fill in."""
+"""Write model files of the current format, and what they impute."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
-from hirank import KFMC, OnlineKFMC
+from hirank import KFMC, Imputer, OnlineImputer, OnlineKFMC
 from hirank.persistence.container import FORMAT
 
 if __name__ == "__main__":
@@ -16,20 +17,21 @@ if __name__ == "__main__":
     X = np.column_stack([t, t**2, t**3 + rng.normal(size=100) / 5])
     X[rng.random(X.shape) < 0.2] = np.nan
     X[:, 0] = t
-    quick = {"max_iter": 10, "random_state": 0}
     frame = pd.DataFrame(X, columns=["a", "b", "c"])
-    kfmc = KFMC(8, n_starts=1, bounds={"b": (0, None)}, **quick).fit(frame)
-    kfmc.trace_ = kfmc.trace_[-20:]  # the file should be small
-    online = OnlineKFMC(8, window=40, n_start=30, batch_size=10, **quick).partial_fit(X[:90])
-    kfmc.save(folder / f"kfmc_{FORMAT}.hirank")
-    online.save(folder / f"online_{FORMAT}.hirank")
-    rows = X[90:]
-    np.savez(
-        folder / f"expected_{FORMAT}.npz",
-        X=rows,
-        **{
-            f"kfmc_{FORMAT}": kfmc.transform(frame[90:]).astype(np.float64),
-            f"online_{FORMAT}": online.transform(rows),
-        },
-    )
-    print(kfmc.stop_reason_, [f"{f.name} {f.stat().st_size}" for f in folder.iterdir()])
+    quick = {"max_iter": 10, "random_state": 0}
+    stream = {"n_components": 8, "n_warmup": 30, "batch_size": 10, **quick}
+    models = {
+        "imputer": Imputer(n_init=1, bounds={"b": (0, None)}, **quick).fit(frame),
+        "kfmc": KFMC(8, bounds={"b": (0, None)}, **quick).fit(frame),
+        "online_imputer": OnlineImputer(window=40, **stream).partial_fit(X[:90]),
+        "online_kfmc": OnlineKFMC(**stream).partial_fit(X[:90]),
+    }
+    expected = {"X": X[90:]}
+    for name, model in models.items():
+        if isinstance(model, Imputer | KFMC):  # the file should be small
+            run = replace(model._fitted.run, trace=model.trace_[-20:])
+            model.__dict__["_record"] = replace(model._fitted, run=run)
+        model.save(folder / f"{name}_{FORMAT}.hirank")
+        expected[name] = np.asarray(model.transform(X[90:]), np.float64)
+    np.savez(folder / f"expected_{FORMAT}.npz", **expected)
+    print([f"{file.name} {file.stat().st_size}" for file in folder.iterdir()])
