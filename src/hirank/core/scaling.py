@@ -36,6 +36,9 @@ MAX_SCALED = 1e150
 MIN_RELATIVE_SPREAD = 1e-16
 """Part of its center that the spread of a column exceeds; otherwise it counts as constant."""
 
+MAX_SPREAD = 1e300
+"""Largest spread in a model file: imputed values of such columns would overflow."""
+
 
 @dataclass(frozen=True)
 class TailCompression:
@@ -89,6 +92,8 @@ class Scaling:
         tiny = MIN_RELATIVE_SPREAD * np.abs(self.center[varying])
         if (self.spread < 0).any() or (self.spread[varying] < tiny).any():
             raise ValueError("spread must be 0 or positive, and not negligible")
+        if (self.spread > MAX_SPREAD).any():
+            raise ValueError(f"spread must be at most {MAX_SPREAD:g}")
         if self.tails is not None and len(self.tails.compressed) != len(self.center):
             raise ValueError("tails must describe the same columns")
 

@@ -82,9 +82,6 @@ class FittedKFMC(FittedTable):
         """Raise ValueError if the parts do not fit together."""
         super().check()
         _check_width(self.columns, self.model.width, "the dictionary")
-        with np.errstate(over="ignore"):
-            if not np.isfinite(self.dictionary).all():
-                raise ValueError("the dictionary must be finite in the units of the data")
 
 
 @dataclass(frozen=True)
