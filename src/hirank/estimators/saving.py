@@ -9,8 +9,6 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import numpy as np
-import scipy
-import sklearn
 from sklearn.exceptions import NotFittedError
 from sklearn.utils import check_random_state
 
@@ -29,6 +27,8 @@ if TYPE_CHECKING:
 
 OUTPUTS = (None, "default", "pandas", "polars")
 """Containers that ``set_output`` accepts."""
+LIBRARIES = ("numpy", "scipy", "scikit-learn")
+"""Results may be rounded differently with other versions of these."""
 STATE_PARTS = {"format", "params", "feature_names", "output", "record"}
 
 
@@ -55,12 +55,7 @@ def save(model: Model, path: PathLike, notes: Mapping[str, Any] | None = None) -
     header = {
         "hirank": version("hirank"),
         "kind": kind.__name__,
-        "made_with": {
-            "python": platform.python_version(),
-            "numpy": np.__version__,
-            "scipy": scipy.__version__,
-            "scikit-learn": sklearn.__version__,
-        },
+        "made_with": {"python": platform.python_version()} | {n: version(n) for n in LIBRARIES},
         "model": facts,
         "notes": dict(notes or {}),
     }
