@@ -7,7 +7,6 @@ from scipy.special import logsumexp
 from scipy.stats import multivariate_normal
 
 from hirank.core.threads import Workers
-from hirank.models import mixture as mixture_module
 from hirank.models.em import (
     EMConfig,
     fit_mixture,
@@ -100,7 +99,7 @@ def test_rows_do_not_depend_on_each_other(table):
 
 
 @given(observed=arrays(bool, st.tuples(st.integers(1, 12), st.integers(1, 9))))
-def test_groups_hold_each_row_once_and_all_its_holes(observed):
+def test_groups_contain_each_row_once_with_all_its_missing_entries(observed):
     found = groups(observed)
     rows = np.concatenate([group.rows for group in found])
     assert sorted(rows.tolist()) == list(range(len(observed)))
@@ -113,14 +112,11 @@ def test_groups_hold_each_row_once_and_all_its_holes(observed):
         assert (group.pairs == both).all()
 
 
-def test_large_groups_are_cut_to_size(rng, monkeypatch):
-    monkeypatch.setattr(mixture_module, "CHUNK", 50)
+def test_large_groups_are_split(rng):
     observed = rng.random((30, 5)) < 0.5
-    assert max(len(group.rows) for group in groups(observed)) <= 10
-    mixture, X = gaussians(rng, [0.6, 0.4], 5), rng.normal(size=(30, 5))
-    small = mixture.conditional(X, observed)
-    monkeypatch.undo()
-    np.testing.assert_allclose(small, mixture.conditional(X, observed), atol=1e-12)
+    split = groups(observed, chunk=50)
+    assert max(len(group.rows) for group in split) <= 10
+    assert sorted(np.concatenate([group.rows for group in split])) == list(range(30))
 
 
 def test_draws_have_the_moments_that_are_known(rng):

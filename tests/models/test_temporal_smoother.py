@@ -3,10 +3,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from hirank.models import temporal_smoother as ordered
 from hirank.models.gaps import interpolate
 from hirank.models.temporal_smoother import (
+    SmootherConfig,
     TemporalSmoother,
+    _add_ridge,
     fit_changes,
     fit_fill_variance,
     fit_smoother,
@@ -37,14 +38,15 @@ def walk(rng):
 def exact(smoother, X, observed, times, fill):
     """The minimum by dense algebra: every term written out as in the module's docstring."""
     n, m = X.shape
-    Q = ordered._add_ridge(smoother.change, ordered.MIN_CHANGE)
-    C = ordered._add_ridge(smoother.spread, ordered.MIN_SPREAD)
+    config = SmootherConfig()
+    Q = _add_ridge(smoother.change, config.min_change)
+    C = _add_ridge(smoother.spread, config.min_spread)
     H, b = np.zeros((n * m, n * m)), np.zeros(n * m)
     step = np.diff(times) / smoother.unit
     for t in range(n):
         rows = slice(t * m, t * m + m)
-        H[rows, rows] += ordered.LEVEL * np.linalg.inv(C)
-        b[rows] += ordered.LEVEL * np.linalg.solve(C, smoother.mean)
+        H[rows, rows] += config.level * np.linalg.inv(C)
+        b[rows] += config.level * np.linalg.solve(C, smoother.mean)
         H[rows, rows] += np.diag(~observed[t] / smoother.fill_variance)
         b[rows] += np.where(observed[t], 0, fill[t] / smoother.fill_variance)
         if t:
@@ -55,8 +57,7 @@ def exact(smoother, X, observed, times, fill):
     return x.reshape(n, m)
 
 
-def test_the_minimum_is_found(rng, monkeypatch):
-    monkeypatch.setattr(ordered, "EXACT", 1e-10)
+def test_conjugate_gradients_find_the_minimum(rng):
     X, fill = rng.normal(size=(2, 25, 4))
     observed = rng.random(X.shape) < 0.4
     root = rng.normal(size=(2, 4, 6))
@@ -64,24 +65,23 @@ def test_the_minimum_is_found(rng, monkeypatch):
         rng.normal(size=4), root[0] @ root[0].T, root[1] @ root[1].T, 0.7, rng.uniform(0.1, 2, 4)
     )
     times = np.cumsum(rng.exponential(size=25) + 0.01)
-    found = smoother.combine(X, observed, times, fill)
+    found = smoother.combine(X, observed, times, fill, SmootherConfig(tol=1e-10))
     np.testing.assert_allclose(found, exact(smoother, X, observed, times, fill), atol=1e-7)
 
 
-def test_unrelated_features_are_interpolated_in_uneven_time(rng, monkeypatch):
-    monkeypatch.setattr(ordered, "LEVEL", 1e-12)
-    monkeypatch.setattr(ordered, "EXACT", 1e-10)
+def test_unrelated_features_are_interpolated_in_uneven_time(rng):
+    config = SmootherConfig(level=1e-12, tol=1e-10)
     times = np.cumsum(rng.exponential(size=80) + 0.01)
     X = rng.normal(size=(80, 3))
     observed = rng.random(X.shape) < 0.5
     smoother = TemporalSmoother(
         np.zeros(3), np.eye(3), np.diag([1.0, 2, 3]), 1.0, np.full(3, np.inf)
     )
-    filled = smoother.combine(X, observed, times)
+    filled = smoother.combine(X, observed, times, config=config)
     np.testing.assert_allclose(filled, interpolate(X, observed, times), atol=1e-6)
 
 
-def test_what_changes_together_is_learned(walk, rng):
+def test_features_that_change_together_are_imputed_from_each_other(walk, rng):
     truth, observed, _, times = walk
     smoother = fit_changes(truth, observed, times, rng)
     filled = smoother.combine(truth, observed, times)
@@ -97,7 +97,7 @@ def test_changes_are_measured_without_bias_by_gaps(rng):
     np.testing.assert_allclose(change, np.cov(steps.T), rtol=0.1, atol=0.1)
 
 
-def test_random_walk_with_unrelated_features_goes_by_time(rng):
+def test_unrelated_random_walks_are_imputed_from_neighbors_in_time(rng):
     truth = np.cumsum(rng.normal(size=(800, 6)), axis=0)
     truth /= truth.std(axis=0)
     observed = rng.random(truth.shape) < 0.6
@@ -109,7 +109,7 @@ def test_random_walk_with_unrelated_features_goes_by_time(rng):
     assert error(filled, truth, ~observed) < 1.05 * error(line, truth, ~observed)
 
 
-def test_white_noise_goes_by_the_fill(rng):
+def test_white_noise_is_imputed_by_the_fill(rng):
     truth = rng.normal(size=(800, 2)) @ rng.normal(size=(2, 6))
     truth = np.tanh(truth / truth.std(axis=0))
     observed = rng.random(truth.shape) < 0.6
@@ -121,7 +121,7 @@ def test_white_noise_goes_by_the_fill(rng):
     assert error(filled, fill, ~observed) < 0.1
 
 
-def test_both_together_beat_each(walk, rng):
+def test_fill_and_neighbors_together_are_better_than_each(walk, rng):
     truth, observed, held_out, times = walk
     fill = truth + 0.01 * rng.normal(size=truth.shape)
     smoother = fit_smoother(truth, observed, held_out, times, fill, rng)
@@ -131,7 +131,7 @@ def test_both_together_beat_each(walk, rng):
     assert both < 0.95 * error(fill, truth, ~observed)
 
 
-def test_a_fill_without_error_is_taken_as_it_is(walk, rng):
+def test_a_fill_without_error_is_kept(walk, rng):
     truth, observed, held_out, times = walk
     noise = rng.normal(size=truth.shape)
     smoother = fit_smoother(noise, observed, held_out, times, noise, rng)
@@ -210,12 +210,12 @@ def test_few_hidden_entries_leave_a_sensible_doubt(walk, rng):
     assert error(filled, truth, ~observed) < error(np.zeros_like(truth), truth, ~observed)
 
 
-def test_a_fill_may_be_silent(walk, rng):
+def test_a_fill_may_have_missing_values(walk, rng):
     truth, observed, held_out, times = walk
     smoother = fit_smoother(truth, observed, held_out, times, truth + 0.01, rng)
-    silent = np.full_like(truth, np.nan)
+    nothing = np.full_like(truth, np.nan)
     np.testing.assert_array_equal(
-        smoother.combine(truth, observed, times, silent),
+        smoother.combine(truth, observed, times, nothing),
         replace(smoother, fill_variance=np.full(8, np.inf)).combine(truth, observed, times, truth),
     )
 
@@ -240,10 +240,9 @@ def test_odd_shapes(shape, rng):
     assert np.isfinite(filled).all()
 
 
-def test_long_tables_are_learned_from_stretches(rng, monkeypatch):
-    monkeypatch.setattr(ordered, "MAX_ROWS", 500)
-    monkeypatch.setattr(ordered, "STRETCH", 50)
+def test_long_tables_are_fitted_on_stretches(rng):
+    config = SmootherConfig(max_rows=500, stretch=50)
     steps = rng.normal(size=(3000, 2)) @ np.array([[1, 0.9], [0, 0.4]])
     X = np.cumsum(steps, axis=0)
-    change = fit_changes(X, np.ones(X.shape, bool), None, rng).change
+    change = fit_changes(X, np.ones(X.shape, bool), None, rng, config).change
     np.testing.assert_allclose(change, np.cov(steps.T), rtol=0.25)

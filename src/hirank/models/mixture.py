@@ -37,7 +37,7 @@ class Group:
         return real[:, :, None] & real[:, None, :]
 
 
-def groups(observed: BoolArray) -> list[Group]:
+def groups(observed: BoolArray, chunk: int = CHUNK) -> list[Group]:
     """Group the rows of a table, n x v, by how many of their entries are missing."""
     v = observed.shape[1]
     count = (~observed).sum(axis=1)
@@ -47,7 +47,7 @@ def groups(observed: BoolArray) -> list[Group]:
     width_of = np.searchsorted(widths, count)
     for number, q in enumerate(widths):
         members = np.flatnonzero(width_of == number)
-        step = max(1, CHUNK // max(1, q * q, v))
+        step = max(1, chunk // max(1, q * q, v))
         for rows in (members[i : i + step] for i in range(0, len(members), step)):
             pad = np.arange(q) >= count[rows, None]
             found.append(Group(rows, np.where(pad, v, order[rows, :q]), pad))

@@ -30,27 +30,30 @@ from hirank.core.masking import MaskingConfig
 from hirank.models.gaps import check_times, interpolate
 from hirank.models.mixture import check_covariance
 
-LEVEL = 0.1
-"""Weight of the distance to the mean. Successive rows are alike, so each counts only in part."""
-SWEEPS, AVERAGED_FROM = 12, 4
-"""Rounds of stochastic EM; from the second number on, covariances are averaged."""
-MAX_ROWS, STRETCH = 8000, 500
-"""Maximum number of rows to fit to, and the length of the stretches that they are taken in."""
-MIN_CHANGE, MIN_SPREAD = 1e-5, 1e-2
-"""Added to the diagonal of Q and C, in units of its mean."""
-SHRINKAGE = 1 / 3
-"""Part of oracle approximating shrinkage that is applied to Q (docs/notes/temporal.md)."""
-MIN_ERROR = 1e-8
-"""Smallest variance of the error of a fill, in units of the mean variance of rows."""
-TRUST = (0.0, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0)
-"""Weights of the fill that are compared. Its errors last for many rows: 1 is often too much."""
-MAX_RELATIVE_LOSS = 1.2
-"""Times the lowest loss from which no larger weight is smoothers."""
-PRIOR_ENTRIES = 20
-"""Held-out entries of a feature at which its own error counts as much as that of all features."""
-EXACT, ROUGH = 3e-3, 0.1
-"""Relative error at which conjugate gradients end, for imputed values and for fitting."""
-MAX_STEPS = 300
+
+@dataclass(frozen=True)
+class SmootherConfig:
+    """Constants of smoothing in time; measured in docs/notes/temporal.md."""
+
+    level: float = 0.1  # weight of the distance to the mean; rows are alike, so each counts in part
+    n_sweeps: int = 12  # of stochastic EM
+    averaged_from: int = 4  # sweep from which covariances are averaged
+    max_rows: int = 8000  # to fit to
+    stretch: int = 500  # rows of the stretches that they are taken in
+    min_change: float = 1e-5  # added to the diagonal of Q, in units of its mean
+    min_spread: float = 1e-2  # added to the diagonal of C, in units of its mean
+    shrinkage: float = 1 / 3  # part of oracle approximating shrinkage that is applied to Q
+    min_error: float = 1e-8  # variance of the error of a fill, in units of the variance of rows
+    # Weights of the fill that are compared. Its errors last for many rows: 1 is often too much.
+    trust: tuple[float, ...] = (0.0, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0)
+    max_relative_loss: float = 1.2  # times the lowest one: no larger weight is compared
+    prior_entries: int = 20  # of a feature at which its own error counts as much as that of all
+    tol: float = 3e-3  # relative error at which conjugate gradients end, for imputed values
+    rough_tol: float = 0.1  # the same for fitting
+    max_steps: int = 300  # of conjugate gradients
+
+
+DEFAULTS = SmootherConfig()
 
 
 @dataclass(frozen=True)
@@ -89,6 +92,7 @@ class TemporalSmoother:
         observed: BoolArray,
         times: ArrayLike | None = None,
         fill: Array | None = None,
+        config: SmootherConfig = DEFAULTS,
     ) -> Array:
         """Impute the missing entries of a table in order of time, n x m.
 
@@ -101,6 +105,7 @@ class TemporalSmoother:
             Increasing; by default rows are evenly spaced.
         fill : n x m, optional
             Another completion; NaN where it has no value.
+        config : SmootherConfig
 
         Returns
         -------
@@ -118,8 +123,9 @@ class TemporalSmoother:
             goal = np.where(known, fill.T - self.mean[:, None], 0)
             weight = np.where(known, 1 / self.fill_variance[:, None], 0)
         start = interpolate(X - self.mean, observed, times).T
-        problem = _Problem(missing, rates, *_precisions(self.change, self.spread), weight)
-        completed = problem.solve(start, weight * goal, EXACT).T + self.mean
+        precisions = _precisions(self.change, self.spread, config)
+        problem = _Problem(missing, rates, *precisions, weight)
+        completed = problem.solve(start, weight * goal, config.tol, config.max_steps).T + self.mean
         return np.where(observed, X, completed)
 
 
@@ -130,6 +136,7 @@ def fit_smoother(
     times: ArrayLike | None,
     fill: Array,
     rng: np.random.Generator,
+    config: SmootherConfig = DEFAULTS,
 ) -> TemporalSmoother:
     """Fit how rows change with time, and from held-out entries how accurate the fill is.
 
@@ -147,6 +154,7 @@ def fit_smoother(
     fill : n x m
         Another completion.
     rng : Generator
+    config : SmootherConfig
 
     Returns
     -------
@@ -167,14 +175,18 @@ def fit_smoother(
     >>> bool(np.abs(completed - X).max() < 3)
     True
     """
-    blind = fit_changes(X, observed & ~held_out, times, rng)
-    fill_variance = fit_fill_variance(blind, X, observed, held_out, times, fill).fill_variance
-    smoother = fit_changes(X, observed, times, rng) if held_out.any() else blind
-    return replace(smoother, fill_variance=fill_variance)
+    blind = fit_changes(X, observed & ~held_out, times, rng, config)
+    trusted = fit_fill_variance(blind, X, observed, held_out, times, fill, config)
+    smoother = fit_changes(X, observed, times, rng, config) if held_out.any() else blind
+    return replace(smoother, fill_variance=trusted.fill_variance)
 
 
 def fit_changes(
-    X: Array, observed: BoolArray, times: ArrayLike | None, rng: np.random.Generator
+    X: Array,
+    observed: BoolArray,
+    times: ArrayLike | None,
+    rng: np.random.Generator,
+    config: SmootherConfig = DEFAULTS,
 ) -> TemporalSmoother:
     """Fit how rows change with time; no fill is used yet.
 
@@ -188,17 +200,18 @@ def fit_changes(
     centered = np.where(observed, X - mean, 0)
     start = interpolate(centered, observed, times).T
     rates = unit / np.diff(times)
-    rows = _stretches(len(X))
+    rows = _stretches(len(X), config)
     rates = np.where(np.diff(rows) == 1, rates[rows[:-1]], 0)  # nothing links two stretches
     start, missing = np.ascontiguousarray(start[:, rows]), ~observed[rows].T
     known = float((~missing).sum() / len(missing))  # changes from one observed entry to the next
-    change = _shrink(_changes(start, rates), known, least=0.5)
+    change = _shrink(_changes(start, rates), known, config.shrinkage, least=0.5)
     spread = start @ start.T / start.shape[1]
-    for sweep in range(SWEEPS):
-        problem = _Problem(missing, rates, *_precisions(change, spread))
-        drawn = problem.solve(start, problem.noise(rng), ROUGH)
-        new = 1.0 if sweep < AVERAGED_FROM else (sweep - AVERAGED_FROM + 2) ** -0.3
-        change = (1 - new) * change + new * _shrink(_changes(drawn, rates), known)
+    for sweep in range(config.n_sweeps):
+        problem = _Problem(missing, rates, *_precisions(change, spread, config))
+        drawn = problem.solve(start, problem.noise(rng), config.rough_tol, config.max_steps)
+        averaged = sweep - config.averaged_from
+        new = 1.0 if averaged < 0 else (averaged + 2) ** -0.3
+        change = (1 - new) * change + new * _shrink(_changes(drawn, rates), known, config.shrinkage)
         spread = (1 - new) * spread + new * (drawn @ drawn.T / drawn.shape[1])
         if not missing.any():
             break
@@ -212,6 +225,7 @@ def fit_fill_variance(
     held_out: BoolArray,
     times: ArrayLike | None,
     fill: Array,
+    config: SmootherConfig = DEFAULTS,
 ) -> TemporalSmoother:
     """Fit the variance of a fill on held-out entries that it does not depend on.
 
@@ -222,25 +236,23 @@ def fit_fill_variance(
     """
     held_out = held_out & observed & np.isfinite(fill)
     if held_out.sum() < MaskingConfig.min_masked:
-        return replace(
-            smoother, fill_variance=_add_ridge(smoother.spread, MIN_SPREAD).diagonal().copy()
-        )
+        ridged = _add_ridge(smoother.spread, config.min_spread)
+        return replace(smoother, fill_variance=ridged.diagonal().copy())
     squares = np.where(held_out, X - fill, 0) ** 2
     counts = held_out.sum(axis=0)
-    error = (squares.sum(axis=0) + PRIOR_ENTRIES * squares.sum() / counts.sum()) / (
-        counts + PRIOR_ENTRIES
-    )
-    error = np.maximum(error, MIN_ERROR * _add_ridge(smoother.spread, 0).diagonal().mean())
+    prior = config.prior_entries
+    error = (squares.sum(axis=0) + prior * squares.sum() / counts.sum()) / (counts + prior)
+    error = np.maximum(error, config.min_error * _add_ridge(smoother.spread, 0).diagonal().mean())
     gap = _number_gaps(held_out)
     smoothers: list[TemporalSmoother] = []
     losses: list[Array] = []  # of each held-out gap
-    for trust in TRUST:
+    for trust in config.trust:
         with np.errstate(divide="ignore"):
             smoothers.append(replace(smoother, fill_variance=error / trust))
-        completed = smoothers[-1].combine(X, observed & ~held_out, times, fill)
+        completed = smoothers[-1].combine(X, observed & ~held_out, times, fill, config)
         squares = (completed - X).T[held_out.T] ** 2
         losses.append(np.bincount(gap, squares).astype(np.float64))
-        if losses[-1].sum() > MAX_RELATIVE_LOSS * min(loss.sum() for loss in losses):
+        if losses[-1].sum() > config.max_relative_loss * min(loss.sum() for loss in losses):
             break
     return smoothers[_first_within_error(losses)]
 
@@ -305,17 +317,17 @@ class _Problem:
         levels = np.linalg.cholesky(self.of_levels) @ rng.standard_normal((m, n))
         return _differences_back(steps * np.sqrt(self.rates)) + levels
 
-    def solve(self, start: Array, right: Array, accuracy: float) -> Array:
+    def solve(self, start: Array, right: Array, tol: float, max_steps: int) -> Array:
         """Solve by conjugate gradients from `start`, m x n, whose observed entries stay."""
         X = start.copy()
         residual = np.where(self.missing, right, 0) - self.product(X)
         direction, last, first = np.zeros_like(X), np.inf, 0.0
-        for step in range(MAX_STEPS):
+        for step in range(max_steps):
             guided = cho_solve_banded((self.guide, False), residual.ravel(), check_finite=False)
             guided = guided.reshape(X.shape)
             size = float(np.vdot(residual, guided))
             first = first if step else size
-            if size <= accuracy**2 * first:
+            if size <= tol**2 * first:
                 break
             direction = guided + size / last * direction
             moved = self.product(direction)
@@ -337,10 +349,10 @@ def _changes(X: Array, rates: Array) -> Array:
     return (steps * rates) @ steps.T / max(int(np.count_nonzero(rates)), 1)
 
 
-def _precisions(change: Array, spread: Array) -> tuple[Array, Array]:
+def _precisions(change: Array, spread: Array, config: SmootherConfig) -> tuple[Array, Array]:
     """Return inverse covariances, with a ridge that keeps them from being singular."""
-    of_changes = np.linalg.inv(_add_ridge(change, MIN_CHANGE))
-    return of_changes, LEVEL * np.linalg.inv(_add_ridge(spread, MIN_SPREAD))
+    of_changes = np.linalg.inv(_add_ridge(change, config.min_change))
+    return of_changes, config.level * np.linalg.inv(_add_ridge(spread, config.min_spread))
 
 
 def _add_ridge(covariance: Array, least: float) -> Array:
@@ -348,20 +360,21 @@ def _add_ridge(covariance: Array, least: float) -> Array:
     return covariance + added * np.eye(len(covariance))
 
 
-def _shrink(covariance: Array, count: float, least: float = 0.0) -> Array:
+def _shrink(covariance: Array, count: float, shrinkage: float, least: float = 0.0) -> Array:
     """Shrink correlations that rest on few changes (oracle approximating shrinkage)."""
     m = len(covariance)
     size = np.sqrt(np.maximum(covariance.diagonal(), np.finfo(np.float64).tiny))
     squares = float(np.square(covariance / size / size[:, None]).sum())
     beyond = (count + 1 - 2 / m) * (squares - m)
-    part = SHRINKAGE * ((1 - 2 / m) * squares + m**2) / beyond if beyond > 0 else 1.0
+    part = shrinkage * ((1 - 2 / m) * squares + m**2) / beyond if beyond > 0 else 1.0
     part = min(max(part, least), 1.0)
     return (1 - part) * covariance + part * np.diag(covariance.diagonal())
 
 
-def _stretches(n: int) -> IntArray:
+def _stretches(n: int, config: SmootherConfig) -> IntArray:
     """Return the rows to fit to: all, or stretches from all over the table."""
-    if n <= MAX_ROWS:
+    length = config.stretch
+    if n <= config.max_rows:
         return np.arange(n)
-    starts = np.linspace(0, n - STRETCH, MAX_ROWS // STRETCH).astype(np.intp)
-    return np.unique(starts[:, None] + np.arange(STRETCH))
+    starts = np.linspace(0, n - length, config.max_rows // length).astype(np.intp)
+    return np.unique(starts[:, None] + np.arange(length))
