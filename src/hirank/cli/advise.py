@@ -1,28 +1,20 @@
-"""``hirank advise``: how well the missing values of a table can be imputed."""
+"""``hirank advise``: estimate how well the missing values of a table can be imputed."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
-from hirank.cli.fit_table import read
-from hirank.cli.reporter import Told
+from hirank.cli.fit_table import read_table
+from hirank.cli.reporter import Reporter
+from hirank.theory import advise
+
+if TYPE_CHECKING:
+    from hirank.cli.app import Advise
 
 
-def run(
-    *,
-    table: str,
-    missing: list[str] | None,
-    ids: list[str] | None,
-    max_time: float | None,
-    seed: int,
-    as_json: bool,
-    **reading: Any,
-) -> None:
-    """Fit an Imputer, and print its error and the rows and columns out of reach."""
-    from hirank.theory import advise
-
-    told = Told(as_json=as_json)
-    given = read(table, told, missing=missing, ids=ids, **reading)
-    with told.warnings():
-        advice = advise(given.frame, max_time=max_time, random_state=seed)
-    told.result(advice.to_dict(), str(advice))
+def run(options: Advise, reporter: Reporter) -> None:
+    """Fit an Imputer, and print its error and the rows and columns with too few values."""
+    given = read_table(options, reporter)
+    with reporter.warnings():
+        advice = advise(given.frame, max_time=options.max_time, random_state=options.seed)
+    reporter.result(advice)

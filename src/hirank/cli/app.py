@@ -1,16 +1,24 @@
-"""All commands and their options; what they do is in a module of its own, imported when called."""
+"""All commands: a record of options each, and a function `run` in a module of the same name.
+
+To add a command, write its record here and a module with ``run(options, reporter)``, which is
+imported when the command is called.
+"""
 
 from __future__ import annotations
 
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass, fields
 from importlib import import_module
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar, TypeVar, get_type_hints
 
 import typer
 
 from hirank.cli import options as o
-from hirank.cli.errors import ending
-from hirank.cli.stream.command import stream
+from hirank.cli.reporter import Reporter
+
+C = TypeVar("C", bound=o.Options)
 
 app = typer.Typer(
     name="hirank",
@@ -18,14 +26,14 @@ app = typer.Typer(
     rich_markup_mode="rich",
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
-    help="Fill in missing values in tables, and tell how far to trust the fills.\n\n"
+    help="Impute missing values in tables, and estimate the error of the imputed values.\n\n"
     "Start with: [bold]hirank complete data.csv -o filled.csv --report report.html[/bold]",
-    epilog="Exit codes: 0 done, 2 wrong options, 3 bad table or model, 4 can't write, 5 nothing "
-    "to fill by, 130 interrupted, 1 a mistake of hirank's own.",
+    epilog="Exit codes: 0 success, 2 wrong options, 3 table or model cannot be used, 4 cannot "
+    "write, 5 no observed values, 130 interrupted, 1 defect of hirank.",
 )
 
 
-def _version(wanted: bool) -> None:
+def _print_version(wanted: bool) -> None:
     if wanted:
         import hirank
 
@@ -36,170 +44,147 @@ def _version(wanted: bool) -> None:
 @app.callback()
 def _root(
     version: Annotated[
-        bool, typer.Option("--version", help="Show the version.", callback=_version, is_eager=True)
+        bool,
+        typer.Option(
+            "--version", help="Print the version.", callback=_print_version, is_eager=True
+        ),
     ] = False,
 ) -> None:
     pass
 
 
-def _run(command: str, **given: Any) -> None:
-    """Import the module of a command, and let it work."""
-    with ending():
-        import_module(f"hirank.cli.{command}").run(**given)
+def command(example: str) -> Callable[[type[C]], type[C]]:
+    """Register a record of options as the command of its name; its docstring is the help."""
+
+    def register(options: type[C]) -> type[C]:
+        name = options.__name__.lower()
+
+        def run(**given: Any) -> None:
+            record = options(**given)
+            with Reporter.for_options(record) as reporter:
+                import_module(f"hirank.cli.{name}").run(record, reporter)
+
+        hints = get_type_hints(options)
+        parameters = [options.parameter(field, hints[field.name]) for field in fields(options)]
+        run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+        run.__annotations__ = {one.name: one.annotation for one in parameters}
+        paragraphs = [" ".join(one.split()) for one in (options.__doc__ or "").split("\n\n")]
+        text = "\n\n".join([f"Example: [bold]{example}[/bold]", *paragraphs])
+        app.command(name, help=text, short_help=paragraphs[0])(run)
+        return options
+
+    return register
 
 
-@app.command(short_help="Fill the holes of a table.")
-def complete(
-    table: o.Data,
-    output: o.Output,
-    report: o.Report = None,
-    save: Annotated[
-        Path | None,
-        typer.Option(
-            "--save", metavar="FILE", help="Keep the model for apply.", rich_help_panel=o.OUTPUT
-        ),
-    ] = None,
-    missing: o.Missing = None,
-    ids: o.Ids = None,
-    time: o.Time = None,
-    delimiter: o.Delimiter = None,
-    encoding: o.Encoding = "utf-8",
-    sheet: o.Sheet = None,
-    header: o.Header = True,
-    max_time: o.MaxTime = None,
-    seed: o.Seed = 0,
-    bounds: o.Bounds = None,
-    integers: o.Integers = None,
-    max_gap: o.MaxGap = None,
-    interval: o.Interval = None,
-    digits: o.Digits = None,
-    force: o.Force = False,
-    as_json: o.Json = False,
-    quiet: o.Quiet = False,
-) -> None:
-    """Example: [bold]hirank complete data.csv -o filled.csv --report report.html[/bold]
+@command("hirank complete data.csv -o filled.csv --report report.html")
+@dataclass(frozen=True, kw_only=True)
+class Complete(o.FitOptions):
+    """Impute the missing values of a table.
 
-    Fills the holes of a table. Numeric columns are filled, others pass through; observed cells come
-    out exactly as they stood.
-    """  # noqa: D400
-    _run("complete", **locals())
+    Missing values of numeric columns are imputed. Other columns and observed cells are written
+    exactly as they are in the input.
+    """
+
+    output: str
+    save: Path | None = None
+    interval: float | None = None
+    digits: int | None = None
 
 
-@app.command(short_help="Learn a model from a table and keep it.")
-def fit(
-    table: o.Data,
-    model: o.ModelFile,
-    report: o.Report = None,
-    missing: o.Missing = None,
-    ids: o.Ids = None,
-    time: o.Time = None,
-    delimiter: o.Delimiter = None,
-    encoding: o.Encoding = "utf-8",
-    sheet: o.Sheet = None,
-    header: o.Header = True,
-    max_time: o.MaxTime = None,
-    seed: o.Seed = 0,
-    bounds: o.Bounds = None,
-    integers: o.Integers = None,
-    max_gap: o.MaxGap = None,
-    force: o.Force = False,
-    as_json: o.Json = False,
-    quiet: o.Quiet = False,
-) -> None:
-    """Example: [bold]hirank fit history.parquet -m model.hirank[/bold]
+@command("hirank fit history.parquet -m model.hirank")
+@dataclass(frozen=True, kw_only=True)
+class Fit(o.FitOptions):
+    """Fit a model to a table and save it.
 
-    Learns a model from a table and keeps it in a file, for apply and stream.
-    """  # noqa: D400
-    _run("fit", **locals())
+    The model file is for `hirank apply` and `hirank stream`.
+    """
+
+    model: Path
 
 
-@app.command(short_help="Fill a table with a kept model.")
-def apply(
-    table: o.Data,
-    model: o.ModelFile,
-    output: o.Output,
-    missing: o.Missing = None,
-    delimiter: o.Delimiter = None,
-    encoding: o.Encoding = "utf-8",
-    sheet: o.Sheet = None,
-    header: o.Header = True,
-    rows: Annotated[
-        int,
-        typer.Option("--rows", min=1, help="Rows in memory at a time.", rich_help_panel=o.TABLE),
-    ] = 20_000,
-    interval: o.Interval = None,
-    digits: o.Digits = None,
-    force: o.Force = False,
-    as_json: o.Json = False,
-    quiet: o.Quiet = False,
-) -> None:
-    """Example: [bold]hirank apply -m model.hirank new.csv -o filled.csv[/bold]
+@command("hirank apply -m model.hirank new.csv -o filled.csv")
+@dataclass(frozen=True, kw_only=True)
+class Apply(o.TableOptions):
+    """Impute a table with a saved model.
 
-    Fills a table with a model that was learned before; it is never changed. The table may be larger
-    than memory. Columns are matched by name.
-    """  # noqa: D400
-    _run("apply", **locals())
+    The model is not changed. The table may be larger than memory. Columns are matched by name.
+    """
+
+    model: Path
+    output: str
+    rows: int = 20_000
+    interval: float | None = None
+    digits: int | None = None
+    force: bool = False
 
 
-app.command(short_help="Complete rows as they come, and keep learning.")(stream)
+@command("tail -F sensors.csv | hirank stream -m model.hirank")
+@dataclass(frozen=True, kw_only=True)
+class Stream(o.Options):
+    """Impute rows as they arrive, and learn from them.
+
+    Each row is written at once. Observed cells, and columns that the model does not know, are
+    written exactly as they are in the input.
+    """
+
+    source: Path | None = None
+    model: Path
+    output: str = "-"
+    follow: bool = False
+    form: o.RowFormat = o.RowFormat.AUTO
+    columns: str | None = None
+    missing: list[str] | None = None
+    ids: list[str] | None = None
+    delimiter: str | None = None
+    decimal: o.Decimal = o.Decimal.POINT
+    on_error: o.OnError = o.OnError.SKIP
+    frozen: bool = False
+    save_every: int = 1000
+    hold: bool = False
+    restart: bool = False
+    digits: int | None = None
+    force: bool = False
+
+    argument: ClassVar[dict[str, str]] = {"source": "FILE"}
+    help: ClassVar[dict[str, str]] = {
+        "--model": "Model file. If it does not exist, a new model learns from the first rows on. "
+        "The position in the input is saved in FILE.position.",
+        "--output": 'Output file, continued if the input is; "-" is standard output.',
+        "--json": "Print JSON objects to standard error: one for each save, note and bad line, and "
+        "one at the end.",
+    }
+    prints_events: ClassVar[bool] = True
 
 
-@app.command(short_help="Tell whether a table can be filled, and by what.")
-def advise(
-    table: o.Data,
-    missing: o.Missing = None,
-    ids: o.Ids = None,
-    delimiter: o.Delimiter = None,
-    encoding: o.Encoding = "utf-8",
-    sheet: o.Sheet = None,
-    header: o.Header = True,
-    max_time: o.MaxTime = 60,
-    seed: o.Seed = 0,
-    as_json: o.Json = False,
-) -> None:
-    """Example: [bold]hirank advise data.csv[/bold]
+@command("hirank advise data.csv")
+@dataclass(frozen=True, kw_only=True)
+class Advise(o.LearnOptions):
+    """Estimate how well the missing values of a table can be imputed.
 
     Prints the error to expect of imputed values, and which rows and columns have too few values.
-    """  # noqa: D400
-    _run("advise", **locals())
+    """
+
+    max_time: float | None = 60.0
 
 
-@app.command(short_help="hirank against other methods on hidden cells.")
-def compare(
-    table: o.Data,
-    plot: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE.png", help="Draw the errors.", rich_help_panel=o.OUTPUT),
-    ] = None,
-    hide: Annotated[
-        float, typer.Option(min=0.01, max=0.5, help="Part of the observed cells to hide.")
-    ] = 0.1,
-    missing: o.Missing = None,
-    ids: o.Ids = None,
-    delimiter: o.Delimiter = None,
-    encoding: o.Encoding = "utf-8",
-    sheet: o.Sheet = None,
-    header: o.Header = True,
-    max_time: o.MaxTime = None,
-    seed: o.Seed = 0,
-    force: o.Force = False,
-    as_json: o.Json = False,
-    quiet: o.Quiet = False,
-) -> None:
-    """Example: [bold]hirank compare data.csv --plot errors.png[/bold]
+@command("hirank compare data.csv --plot errors.png")
+@dataclass(frozen=True, kw_only=True)
+class Compare(o.LearnOptions):
+    """Compare hirank with other methods on held-out values.
 
-    Hides some observed cells and lets hirank and other methods fill them again.
-    """  # noqa: D400
-    _run("compare", **locals())
+    Some observed values are held out, and imputed by hirank and by other methods.
+    """
+
+    plot: Path | None = None
+    hold_out: float = 0.1
+    force: bool = False
 
 
-@app.command(short_help="Tell what a model file holds.")
-def info(
-    model: Annotated[Path, typer.Argument(metavar="MODEL", show_default=False)],
-    as_json: o.Json = False,
-) -> None:
-    """Example: [bold]hirank info model.hirank[/bold]
+@command("hirank info model.hirank")
+@dataclass(frozen=True, kw_only=True)
+class Info(o.Options):
+    """Print what a model file contains."""
 
-    Tells what a model file holds.
-    """  # noqa: D400
-    _run("info", **locals())
+    model: Path
+
+    argument: ClassVar[dict[str, str]] = {"model": "MODEL"}

@@ -1,93 +1,40 @@
-"""``hirank fit``: learn once, keep the model."""
+"""``hirank fit``: fit a model to a table and save it."""
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from time import perf_counter
+from typing import TYPE_CHECKING
 
-import numpy as np
-
-from hirank._typing import Array
-from hirank.cli.fit_table import Given, filled_by, keep, prepared
-from hirank.cli.intervals import Spans, intervals_of
-from hirank.cli.output_checks import check_targets
-from hirank.cli.reporter import Told
+from hirank.cli.complete import DEFAULT_COVERAGE
+from hirank.cli.fit_table import impute, intervals_around, make_imputer, read_table, write_page
+from hirank.cli.models import save_model
+from hirank.cli.output_checks import check_outputs
+from hirank.cli.reporter import Reporter
+from hirank.cli.results import RunResult
 
 if TYPE_CHECKING:
-    from hirank import Imputer
+    from hirank.cli.app import Fit
 
 
-def run(
-    *,
-    table: str,
-    model: Path,
-    report: Path | None,
-    force: bool,
-    as_json: bool,
-    quiet: bool,
-    **learning: Any,
-) -> None:
-    """Read, learn, save."""
-    told = Told(as_json=as_json, quiet=quiet)
-    check_targets(table, model, report, force=force)
-    given, fitted = prepared(table, told, **learning)
-    filled = filled_by(fitted, given, told)
-    keep(fitted, model, given)
-    if report is not None:
-        spans = intervals_of(fitted, given.frame, 0.9, told)
-        around = None if spans is None else spans.around(filled)
-        write_page(report, fitted, given, filled, around, told, 0.9)
-    facts = {**learned_facts(fitted, given), "model": model, "report": report}
-    lines = [str(fitted.summary()), "", f"Model: {model}"]
-    told.result(facts, "\n".join([*lines, *([f"Report: {report}"] if report else [])]))
-
-
-def learned_facts(model: Imputer, given: Given) -> dict[str, Any]:
-    """What there is to say of a table and its fit."""
-    return {
-        "rows": len(given.table),
-        "columns": len(given.table.numeric),
-        "missing": given.n_missing,
-        **model.summary(),
-    }
-
-
-def write_page(
-    path: Path,
-    model: Imputer,
-    given: Given,
-    filled: Array,
-    spans: Spans | None,
-    told: Told,
-    coverage: float,
-) -> None:
-    """The report, on all that the model saw: times read from dates are a column of it."""
-    from hirank.report import write_report
-
-    frame = given.frame
-    rest = frame.shape[1] - filled.shape[1]
-    X = np.column_stack([column.to_numpy() for column in frame.columns])
-
-    def wide(end: Array) -> Array:
-        return np.hstack([end, np.full((len(end), rest), np.nan)])
-
-    source = str(given.file.path)
-    write_report(
-        path,
-        model,
-        X,
-        np.hstack([filled, X[:, X.shape[1] - rest :]]),
-        names=frame.column_names,
-        title="standard input" if source == "-" else Path(source).name,
-        interval=None if spans is None else (wide(spans.lower), wide(spans.upper)),
-        coverage=coverage,
-        rows=labels_of(given),
-        notes=told.notes,
+def run(options: Fit, reporter: Reporter) -> None:
+    """Read a table, fit a model and save it."""
+    began = perf_counter()
+    check_outputs(options.model, options.report, source=options.table, force=options.force)
+    given = read_table(options, reporter, options.time)
+    model = make_imputer(options, given.table)
+    filled = impute(model, given, reporter)
+    save_model(model, options.model, options.missing or ())
+    if options.report is not None:
+        intervals = intervals_around(filled, model, given, DEFAULT_COVERAGE, reporter)
+        write_page(options.report, model, given, filled, intervals, reporter, DEFAULT_COVERAGE)
+    result = RunResult(
+        rows=len(given.table),
+        columns=len(given.table.numeric),
+        missing=given.n_missing,
+        imputed=0,
+        seconds=perf_counter() - began,
+        model=options.model,
+        report=options.report,
+        summary=model.summary(),
     )
-
-
-def labels_of(given: Given) -> list[str]:
-    """What to call rows: by their first --id, or the line they are on."""
-    if given.ids:
-        return [str(cell) for cell in given.table.column(given.ids[0])]
-    return [f"line {given.table.line(i)}" for i in range(len(given.table))]
+    reporter.result(result)

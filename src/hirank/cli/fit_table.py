@@ -1,247 +1,218 @@
-"""From a file and options to a table and a fitted model: what complete, fit and compare share."""
+"""From a file and options to a fitted model: what complete, fit, advise and compare share."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 
+from hirank._text import abbreviated
 from hirank._typing import Array
-from hirank.cli.dates import times_of
-from hirank.cli.errors import NOTHING_FILLED, USAGE, Failure
-from hirank.cli.intervals import BlankRows
-from hirank.cli.reporter import Told
+from hirank.cli.dates import parse_times
+from hirank.cli.errors import NoValuesError
+from hirank.cli.intervals import Intervals, compute_intervals
+from hirank.cli.models import restore_columns
+from hirank.cli.options import FitOptions, LearnOptions
+from hirank.cli.reporter import Reporter
+from hirank.exceptions import FileError, InputError, ParameterError
 from hirank.io import Table, TableFile, open_table
 
 if TYPE_CHECKING:
     from hirank import Imputer
 
-MARKED, FAR_OFF = 3, 1.5
-"""Cells with the same value, and its distance from all others in ranges of these (5 to 95 %)."""
-ROWS = "rows"
-"""What --time says if there is no column of times."""
+MIN_REPEATS = 3
+"""Cells with the same value from which on it may mark missing values."""
+MIN_DISTANCE = 1.5
+"""Distance of such a value from all others, in ranges of these (5 to 95 %)."""
+MAX_LISTED = 12
 
 
 @dataclass(frozen=True)
-class Given:
-    """A table as read: the columns to fill, and the times of its rows if they are no numbers."""
+class TableInput:
+    """A table as it was read, with the times of its rows if these are not a numeric column."""
 
     file: TableFile
     table: Table
-    missing: tuple[str, ...] = ()  # what --missing said
-    ids: tuple[str, ...] = ()  # what --id said
-    dates: Array | None = None  # n; seconds
-    time: str | None = None  # the column they are from
+    ids: tuple[str, ...] = ()
+    time: str | None = None  # the column of `times`
+    times: Array | None = None  # n
 
     @property
     def frame(self) -> pa.Table:
-        """The columns that a model sees, by name."""
+        """The columns that a model is fitted to, by name."""
         columns = dict(zip(self.table.numeric, self.table.numbers.T, strict=True))
-        if self.dates is not None and self.time is not None:
-            columns[self.time] = self.dates
+        if self.times is not None and self.time is not None:
+            columns[self.time] = self.times
         return pa.table(columns)
 
     @property
     def n_missing(self) -> int:
+        """The number of missing values."""
         return int(np.isnan(self.table.numbers).sum())
 
-
-def read(
-    table: str,
-    told: Told,
-    *,
-    missing: Sequence[str] | None,
-    ids: Sequence[str] | None,
-    time: str | None = None,
-    **options: Any,
-) -> Given:
-    """Read a table whole, and see that there is something to learn from."""
-    apart = tuple(ids or ())
-    file = open_table(table, missing=tuple(missing or ()), text=apart, **options)
-    unknown = [name for name in (*apart, *([time] if time else [])) if name not in file.names]
-    if time == ROWS and ROWS not in file.names:
-        unknown.remove(ROWS)
-    if unknown:
-        raise Failure(
-            f"There is no column {_listed(unknown)} in {table}. It has {_listed(file.names)}.",
-            USAGE,
-        )
-    found = file.read()
-    if not found.numeric:
-        raise Failure(
-            f"No column of {table} is numeric, so there is nothing to fill: {_listed(found.text)}."
-            + _hint(found)
-        )
-    if not len(found):
-        raise Failure(f"{table} has names but no rows: nothing to learn from.")
-    if np.isnan(found.numbers).all():
-        raise Failure(
-            f"Every numeric cell of {table} is missing: nothing to go by.", NOTHING_FILLED
-        )
-    _tell_columns(found, told, apart, time)
-    dates = None
-    if time is not None and time in found.text:
-        dates = times_of(found.column(time), time)
-    markers = tuple(missing or ())
-    return Given(file, found, markers, apart, dates, time if dates is not None else None)
+    def row_labels(self) -> list[str]:
+        """Return names of the rows: their first --id, or the line of the file."""
+        if self.ids:
+            return [str(cell) for cell in self.table.column(self.ids[0])]
+        return [f"line {self.table.line(i)}" for i in range(len(self.table))]
 
 
-def prepared(
-    table: str,
-    told: Told,
-    *,
-    time: str | None,
-    max_time: float | None,
-    seed: int,
-    bounds: Sequence[str] | None,
-    integers: str | None,
-    max_gap: int | None,
-    **reading: Any,
-) -> tuple[Given, Imputer]:
-    """A table, and Imputer with what the options say, not yet fitted."""
-    if max_gap is not None and time is None:
-        raise Failure("--max-gap counts rows in order of time: give --time as well.", USAGE)
-    if max_time is not None and not max_time > 0:
-        raise Failure(f"--max-time is in seconds and must be above 0, not {max_time:g}.", USAGE)
-    given = read(table, told, time=time, **reading)
-    whole: Any = {None: None, "auto": "auto", "all": True}.get(integers, False)
-    if whole is False and integers is not None:
-        whole = [_known(name.strip(), given, "--integers") for name in integers.split(",")]
-    limits = _bounds(bounds, given)
-    if time == ROWS and ROWS not in given.table.names and "time" in given.table.numeric:
-        raise Failure(
-            "The table has a column 'time': give --time time to go by it, or --id time as well to "
-            "take rows as evenly spaced.",
-            USAGE,
+def read_table(options: LearnOptions, reporter: Reporter, time: str | None = None) -> TableInput:
+    """Read all rows of a table, and check that something can be learned from them."""
+    ids = tuple(options.ids or ())
+    missing = options.missing or ()
+    file = open_table(options.table, missing=missing, text=ids, **options.reading)
+    if time is not None and time not in file.names:
+        raise ParameterError("time", f"names {time!r}, but the columns are {_quote(file.names)}.")
+    table = file.read()
+    if not table.numeric:
+        raise FileError(
+            options.table, f"No column is numeric: {_quote(table.text)}.{_almost_numeric(table)}"
         )
+    if not len(table):
+        raise FileError(options.table, "The file has column names but no rows.")
+    if np.isnan(table.numbers).all():
+        raise NoValuesError(f"{options.table}: Every numeric cell is missing.")
+    _note_columns(table, reporter, (*ids, time))
+    reporter.table = table
+    if time is None or time not in table.text:
+        return TableInput(file, table, ids)
+    return TableInput(file, table, ids, time, parse_times(table.column(time), time))
 
+
+def make_imputer(options: FitOptions, table: Table) -> Imputer:
+    """Return an Imputer with the parameters that the options set."""
     from hirank import Imputer
 
-    model = Imputer(
-        time=True if time == ROWS and ROWS not in given.table.names else time,
-        max_time=max_time,
-        random_state=seed,
-        bounds=limits,
-        integers=whole,
-        max_gap=max_gap,
+    if options.in_order and options.time is not None:
+        raise ParameterError("in_order", "cannot be combined with {time}.", "time")
+    names = [name.strip() for name in (options.integers or "").split(",")]
+    integers = {None: None, "auto": "auto", "all": True}.get(options.integers, names)
+    return Imputer(
+        time=options.in_order or options.time,
+        max_time=options.max_time,
+        random_state=options.seed,
+        bounds=_parse_bounds(options.bounds or (), table),
+        integers=integers,
+        max_gap=options.max_gap,
         keep_empty_features=True,
     )
-    return given, model
 
 
-def filled_by(model: Imputer, given: Given, told: Told) -> Array:
-    """Fit, and the columns to fill, n x v, completed; NaN where nothing could be said."""
-    with told.warnings(), told.fitting(model.max_time):
+def impute(model: Imputer, given: TableInput, reporter: Reporter) -> Array:
+    """Fit a model; return the numeric columns imputed, n x v, NaN where nothing was imputed."""
+    with reporter.warnings(), reporter.fitting(model.max_time):
         filled = np.asarray(model.fit_transform(given.frame), np.float64)
-    blank = BlankRows(told)
-    blank.see(given.table, given.table.numbers)
-    blank.tell()
-    return blanked(filled[:, : len(given.table.numeric)], model)
+    return restore_columns(filled, model)[:, : len(given.table.numeric)]
 
 
-def keep(model: Imputer, path: Path, given: Given) -> None:
-    """Save a model, with what stood for a missing value: new tables will have it too."""
-    from hirank.estimators.saving import save
-
-    save(model, path, {"missing": list(given.missing)})
-
-
-def markers_of(path: Path) -> list[str]:
-    """What stood for a missing value when a kept model was learned."""
-    from hirank.persistence.container import read_header
-
-    notes = read_header(path).get("notes")
-    found = notes.get("missing") if isinstance(notes, dict) else None
-    return [str(marker) for marker in found] if isinstance(found, list) else []
+def intervals_around(
+    filled: Array, model: Imputer, given: TableInput, coverage: float, reporter: Reporter
+) -> Intervals | None:
+    """Return intervals around imputed values, n x v; None, with a note, if the model has none."""
+    try:
+        with reporter.warnings():
+            return compute_intervals(model, given.frame, coverage).widen(filled)
+    except InputError as error:
+        reporter.note(f"There are no intervals: {error}")
+        return None
 
 
-def blanked(filled: Array, model: Imputer) -> Array:
-    """Columns that were empty when the model was learned stay empty."""
-    filled[:, ~model.has_values_[: filled.shape[1]]] = np.nan
-    return filled
+def write_page(
+    path: Path,
+    model: Imputer,
+    given: TableInput,
+    filled: Array,
+    intervals: Intervals | None,
+    reporter: Reporter,
+    coverage: float,
+) -> None:
+    """Write the report on all columns that the model was fitted to, parsed times included."""
+    from hirank.report import write_report
+
+    X = np.column_stack([column.to_numpy() for column in given.frame.columns])
+    rest = np.full((len(X), X.shape[1] - filled.shape[1]), np.nan)
+    ends = (intervals.lower, intervals.upper) if intervals is not None else ()
+    source = str(given.file.path)
+    write_report(
+        path,
+        model,
+        X,
+        np.hstack([filled, X[:, filled.shape[1] :]]),
+        names=given.frame.column_names,
+        title="standard input" if source == "-" else Path(source).name,
+        interval=tuple(np.hstack([end, rest]) for end in ends) or None,  # type: ignore[arg-type]
+        coverage=coverage,
+        rows=given.row_labels(),
+        notes=reporter.notes,
+    )
 
 
-def _bounds(given: Sequence[str] | None, table: Given) -> Any:
-    """{column: (low, high)} from [COLUMN=]LOW:HIGH."""
-    limits: dict[str, tuple[float | None, float | None]] = {}
-    for one in given or ():
-        column, _, span = one.rpartition("=")
-        low, colon, high = span.partition(":")
+def _parse_bounds(
+    texts: Sequence[str], table: Table
+) -> dict[str, tuple[float | None, float | None]] | None:
+    """Return {column: (low, high)} from texts [COLUMN=]LOW:HIGH."""
+    bounds: dict[str, tuple[float | None, float | None]] = {}
+    for text in texts:
+        column, _, limits = text.rpartition("=")
         try:
-            if not colon:
-                raise ValueError
-            pair = (float(low) if low.strip() else None, float(high) if high.strip() else None)
+            low, high = (float(limit) if limit.strip() else None for limit in limits.split(":"))
         except ValueError:
-            raise Failure(
-                f"--bounds {one!r} should be LOW:HIGH or COLUMN=LOW:HIGH, e.g. rain=0: or 0:100.",
-                USAGE,
-            ) from None
-        names = [_known(column, table, "--bounds")] if column else table.table.numeric
-        limits |= dict.fromkeys(names, pair)
-    return limits or None
+            problem = "must be LOW:HIGH or COLUMN=LOW:HIGH, for instance rain=0: or 0:100; got"
+            raise ParameterError("bounds", f"{problem} {text!r}.") from None
+        bounds |= dict.fromkeys([column] if column else table.numeric, (low, high))
+    return bounds or None
 
 
-def _known(name: str, given: Given, option: str) -> str:
-    if name not in given.table.numeric:
-        raise Failure(
-            f"{option}: no numeric column is called {name!r}. There are "
-            f"{_listed(given.table.numeric)}.",
-            USAGE,
-        )
-    return name
-
-
-def _tell_columns(table: Table, told: Told, apart: Sequence[str], time: str | None) -> None:
-    left = [name for name in table.text if name not in apart and name != time]
-    if left:
-        told.note(f"Not numeric, passed through as they are: {_listed(left)}.{_hint(table)}")
-    empty = [n for n, x in zip(table.numeric, table.numbers.T, strict=True) if np.isnan(x).all()]
+def _note_columns(table: Table, reporter: Reporter, known: Sequence[str | None]) -> None:
+    """Print which columns are not numeric or empty, and what may mark missing values."""
+    text = [name for name in table.text if name not in known]
+    if text:
+        reporter.note(f"Columns that are not numeric: {_quote(text)}.{_almost_numeric(table)}")
+    columns = list(zip(table.numeric, table.numbers.T, strict=True))
+    empty = [name for name, x in columns if np.isnan(x).all()]
     if empty:
-        told.note(f"No value at all, left empty: {_listed(empty)}.")
+        reporter.note(f"Columns without values, left empty: {_quote(empty)}.")
     marked = [
         f"{value:g} in {count} cells of {name!r}"
-        for name, x in zip(table.numeric, table.numbers.T, strict=True)
-        for value, count in _markers(x)
+        for name, x in columns
+        for value, count in _find_markers(x)
     ]
     if marked:
-        told.note(
-            f"Far from all other values: {', '.join(marked[:6])}"
-            f"{' and more' if len(marked) > 6 else ''}. If that means missing, say so with "
-            "--missing."
+        reporter.note(
+            f"Values far from all others: {abbreviated(marked, 6)}. If they mark missing values, "
+            "pass --missing."
         )
 
 
-def _markers(x: Array) -> list[tuple[float, int]]:
-    """The least or largest value of a column, n, if it recurs far away from the rest."""
+def _find_markers(x: Array) -> list[tuple[float, int]]:
+    """Return the lowest and highest value of a column, n, if repeated far from all others."""
     x = x[~np.isnan(x)]
     found = []
     for value in {x.min(), x.max()} if len(x) else ():
         rest = x[x != value]
         count = len(x) - len(rest)
-        if count < MARKED or len(rest) < MARKED:
-            continue
-        low, high = np.quantile(rest, [0.05, 0.95])
-        if high > low and np.abs(rest - value).min() > FAR_OFF * (high - low):
-            found.append((float(value), count))
+        if min(count, len(rest)) >= MIN_REPEATS:
+            low, high = np.quantile(rest, [0.05, 0.95])
+            if high > low and np.abs(rest - value).min() > MIN_DISTANCE * (high - low):
+                found.append((float(value), count))
     return found
 
 
-def _hint(table: Table) -> str:
-    """Which cells keep a column from being numeric."""
-    words = [
-        f"{name!r} has {_listed(dict.fromkeys(cell for _, cell in cells))} (line {cells[0][0]})"
+def _almost_numeric(table: Table) -> str:
+    """Return which cells keep columns from being numeric, as a sentence."""
+    columns = [
+        f"{name!r} contains {_quote(dict.fromkeys(cell for _, cell in cells))} (line {cells[0][0]})"
         for name, cells in table.types.nearly_numeric.items()
     ]
-    if not words:
+    if not columns:
         return ""
-    return f" Mostly numbers: {'; '.join(words)}. If that means missing, say so with --missing."
+    return f" Almost numeric: {'; '.join(columns)}. If this marks missing values, pass --missing."
 
 
-def _listed(names: Any, most: int = 12) -> str:
-    shown = [repr(str(name)) for name in names]
-    more = f" and {len(shown) - most} more" if len(shown) > most else ""
-    return ", ".join(shown[:most]) + more
+def _quote(names: Iterable[object]) -> str:
+    return abbreviated([repr(str(name)) for name in names], MAX_LISTED)

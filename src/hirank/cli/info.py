@@ -1,46 +1,58 @@
-"""``hirank info``: what a model file holds, without building the model."""
+"""``hirank info``: print what a model file contains, without building the model."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from hirank.cli.reporter import Told
+from hirank._text import abbreviated
+from hirank.cli.reporter import Reporter
 from hirank.estimators.summary import Summary
+from hirank.io.errors import reading
 from hirank.persistence.container import read_header
 
-
-def run(*, model: Path, as_json: bool) -> None:
-    """Read the header and tell it."""
-    header = read_header(model)
-    Told(as_json=as_json).result(
-        {"file": model, "bytes": model.stat().st_size, **header}, _words(model, header)
-    )
+if TYPE_CHECKING:
+    from hirank.cli.app import Info
 
 
-def _words(path: Path, header: dict[str, Any]) -> str:
-    told: dict[str, Any] = header.get("model", {})
-    names = told.get("feature_names") or []
-    lines = [
-        f"{path}: {told.get('class', 'model')}, format {header.get('format')}, written by hirank "
-        f"{header.get('hirank')}, {path.stat().st_size / 1e3:.0f} kB",
-        f"features: {told.get('n_features_in')}"
-        + (
-            f" ({', '.join(map(str, names[:20]))}{', ...' if len(names) > 20 else ''})"
-            if names
-            else ""
-        ),
-    ]
-    given = {k: v for k, v in told.get("params", {}).items() if v not in (None, "auto")}
-    lines.append("parameters: " + ", ".join(f"{k}={v!r}" for k, v in given.items()))
-    summary = told.get("summary")
-    return "\n".join([*lines, *(["", str(Summary(_numbers(summary)))] if summary else [])])
+@dataclass(frozen=True)
+class ModelInfo:
+    """The header of a model file."""
+
+    path: Path
+    size: int
+    header: dict[str, Any]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the header, with the name and size of the file."""
+        return {"file": self.path, "bytes": self.size, **self.header}
+
+    def __str__(self) -> str:
+        model: dict[str, Any] = self.header.get("model", {})
+        names = abbreviated(model.get("feature_names") or (), 20)
+        params = {k: v for k, v in model.get("params", {}).items() if v not in (None, "auto")}
+        lines = [
+            f"{self.path}: {model.get('class', 'model')}, format {self.header.get('format')}, "
+            f"written by hirank {self.header.get('hirank')}, {self.size / 1e3:.0f} kB",
+            f"features: {model.get('n_features_in')}" + (f" ({names})" if names else ""),
+            "parameters: " + ", ".join(f"{name}={value!r}" for name, value in params.items()),
+        ]
+        summary = model.get("summary")
+        return "\n".join([*lines, *(["", str(Summary(_restore_nan(summary)))] if summary else [])])
 
 
-def _numbers(value: Any) -> Any:
-    """NaN again, which JSON can't say."""
+def run(options: Info, reporter: Reporter) -> None:
+    """Read the header of a model file and print it."""
+    with reading(options.model):
+        header, size = read_header(options.model), options.model.stat().st_size
+    reporter.result(ModelInfo(options.model, size, header))
+
+
+def _restore_nan(value: Any) -> Any:
+    """Return a value of JSON, which has no NaN, with NaN in place of null."""
     if isinstance(value, dict):
-        return {key: _numbers(part) for key, part in value.items()}
+        return {key: _restore_nan(part) for key, part in value.items()}
     if isinstance(value, list):
-        return [_numbers(part) for part in value]
+        return [_restore_nan(part) for part in value]
     return float("nan") if value is None else value

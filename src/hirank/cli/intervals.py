@@ -1,96 +1,78 @@
-"""Intervals around fills, as arrays and as columns, and rows that have nothing to go by."""
+"""Intervals around imputed values, as arrays and as columns."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from hirank._typing import Array
-from hirank.cli.errors import USAGE, Failure
-from hirank.cli.reporter import Told
+from hirank.exceptions import InputError, ParameterError
 from hirank.io import Table
 
 if TYPE_CHECKING:
     from hirank import Imputer
 
+ENDS = ("lower", "upper")
 
-class Spans(NamedTuple):
-    """Between which values missing entries may lie, n x v each."""
+
+@dataclass(frozen=True)
+class Intervals:
+    """Ends of intervals that contain missing values, n x v each."""
 
     lower: Array
     upper: Array
 
-    def take(self, columns: list[int]) -> Spans:
-        """Some columns, in another order."""
-        return Spans(self.lower[:, columns], self.upper[:, columns])
+    @classmethod
+    def empty(cls, shape: tuple[int, ...]) -> Intervals:
+        """Return intervals of a table in which nothing is missing."""
+        return cls(np.full(shape, np.nan), np.full(shape, np.nan))
 
-    def around(self, filled: Array) -> Spans:
-        """As wide as to hold the fills: those of a fit are not quite those of transform."""
+    def take(self, columns: list[int]) -> Intervals:
+        """Return some columns, in another order."""
+        return Intervals(self.lower[:, columns], self.upper[:, columns])
+
+    def widen(self, filled: Array) -> Intervals:
+        """Return intervals that contain the imputed values, n x v; columns after v are dropped.
+
+        The values of a fit differ slightly from those of transform, which intervals are about.
+        """
         v = filled.shape[1]
-        return Spans(np.fmin(self.lower[:, :v], filled), np.fmax(self.upper[:, :v], filled))
+        return Intervals(np.fmin(self.lower[:, :v], filled), np.fmax(self.upper[:, :v], filled))
+
+    def to_columns(self, table: Table) -> dict[str, Array]:
+        """Return two columns for each numeric one, with values where it is missing."""
+        missing = np.isnan(table.numbers)
+        return {
+            f"{name} {end}": np.where(missing[:, j], getattr(self, end)[:, j], np.nan)
+            for j, name in enumerate(table.numeric)
+            for end in ENDS
+        }
 
 
-class BlankRows:
-    """Rows that a model, by its warning, could only give column means: told once, by line."""
-
-    def __init__(self, told: Told) -> None:
-        self.told, self.n, self.lines = told, 0, list[int]()
-
-    def see(self, table: Table, X: Array) -> None:
-        """After a model has completed X, n x m, the rows of `table`."""
-        if self.told.blank:
-            rows = np.flatnonzero(np.isnan(X).all(axis=1))
-            self.n += len(rows)
-            self.lines += [table.line(int(i)) for i in rows[: 5 - len(self.lines)]]
-        self.told.blank = False
-
-    def tell(self) -> None:
-        if self.n:
-            lines = ", ".join(map(str, self.lines)) + (", ..." if self.n > len(self.lines) else "")
-            self.told.note(
-                f"{self.n} row(s) have no value at all and got column means: line {lines}."
-            )
+def check_coverage(coverage: float | None) -> None:
+    """Raise ParameterError if this is not the coverage of intervals."""
+    if coverage is not None and not 0 < coverage < 1:
+        raise ParameterError("coverage", f"must be between 0 and 1; got {coverage:g}.")
 
 
-def check_interval(coverage: float | None, table: Table | None = None) -> None:
-    """Raise, before the work begins, if there can be no intervals or no columns for them."""
-    if coverage is None:
-        return
-    if not 0 < coverage < 1:
-        raise Failure(f"--interval is a probability, e.g. 0.9, not {coverage:g}.", USAGE)
-    if table is not None:
-        ends = [f"{name} {end}" for name in table.numeric for end in ("lower", "upper")]
-        taken = [repr(name) for name in ends if name in table.names]
-        if taken:
-            raise Failure(
-                f"--interval would add columns that are there already: {', '.join(taken)}. Rename "
-                "them, or leave out --interval."
-            )
+def check_columns(table: Table) -> None:
+    """Raise InputError if a table has columns with the names of those to be added."""
+    added = [f"{name} {end}" for name in table.numeric for end in ENDS]
+    taken = [repr(name) for name in added if name in table.names]
+    if taken:
+        raise InputError(
+            f"The table already has columns {', '.join(taken)}, which --interval would add. Rename "
+            "them, or omit --interval."
+        )
 
 
-def intervals_of(model: Imputer, frame: Any, coverage: float, told: Told) -> Spans | None:
-    """Intervals for a table, for all its columns; None, with a note, if the model has none."""
-    n, v = frame.shape
-    try:
-        with told.warnings():
-            ends = model.interval(frame, coverage)
-    except ValueError as error:
-        told.note(f"No intervals: {error}")
-        return None
-    spans = Spans(np.full((n, v), np.nan), np.full((n, v), np.nan))
-    for span, end in zip(spans, ends, strict=True):
-        span[:, model.has_values_] = end
-    return spans
-
-
-def span_columns(table: Table, spans: Spans | None) -> dict[str, Array]:
-    """Two columns for each numeric one, with values where something was missing."""
-    if spans is None:
-        return {}
-    columns: dict[str, Array] = {}
-    for j, name in enumerate(table.numeric):
-        missing = np.isnan(table.numbers[:, j])
-        for end, values in (("lower", spans.lower[:, j]), ("upper", spans.upper[:, j])):
-            columns[f"{name} {end}"] = np.where(missing, values, np.nan)
-    return columns
+def compute_intervals(model: Imputer, frame: Any, coverage: float) -> Intervals:
+    """Return intervals for all columns of a table; raise InputError if the model has none."""
+    intervals = Intervals.empty(frame.shape)
+    for whole, end in zip(
+        (intervals.lower, intervals.upper), model.interval(frame, coverage), strict=True
+    ):
+        whole[:, model.has_values_] = end
+    return intervals

@@ -1,45 +1,41 @@
-"""Whether results can be written where they are wanted, asked before the work begins."""
+"""Checks before the work begins that the outputs can be written."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from hirank.cli.errors import CANNOT_WRITE, Failure
+from hirank._typing import PathLike
+from hirank.exceptions import OutputError
+from hirank.io.output import check_output
 
 
-def check_targets(
+def check_target(path: PathLike, *, force: bool) -> None:
+    """Raise OutputError if `path` is a folder, in none, or a file that may not be overwritten."""
+    check_output(path, force=force)
+    if not Path(path).resolve().parent.is_dir():
+        raise OutputError(path, "The folder does not exist. Create it first.")
+
+
+def check_outputs(
+    *others: PathLike | None,
     source: str,
-    *targets: str | Path | None,
     force: bool,
-    table: str | Path | None = None,
-    keep: tuple[str | Path, ...] = (),
+    table: PathLike | None = None,
+    protected: tuple[PathLike, ...] = (),
 ) -> None:
-    """Raise if an output exists, is the input, is named twice, or lies in no folder.
+    """Raise OutputError if an output cannot be written, or would overwrite an input.
 
-    With `force`, only `table`, the filled table, may take the place of the input; nothing may take
-    that of the files in `keep`.
+    With `force`, `table` may be the input `source`; no output may be one of the files `protected`.
     """
-    spared = [Path(path).resolve() for path in keep]
-    if source != "-":
-        spared.append(Path(source).resolve())
-    seen: list[Path] = []
-    for target in (table, *targets):
+    inputs = {Path(path).resolve() for path in protected}
+    targets: set[Path] = set()
+    for target in (table, *others):
         if target is None or str(target) == "-":
             continue
         path = Path(target).resolve()
-        if path in seen:
-            raise Failure(f"{target} is to be written twice: give different names.", CANNOT_WRITE)
-        seen.append(path)
-        if path.is_dir():
-            raise Failure(f"{target} is a folder: add a file name.", CANNOT_WRITE)
-        if not path.parent.is_dir():
-            raise Failure(f"There is no folder {path.parent}: create it first.", CANNOT_WRITE)
-        if path in spared and path.exists():
-            if target is not table or path in spared[: len(keep)]:
-                raise Failure(
-                    f"{target} would overwrite an input: give another name.", CANNOT_WRITE
-                )
-            if not force:
-                raise Failure(f"{target} is the input itself: --force overwrites it.", CANNOT_WRITE)
-        if path.exists() and not force:
-            raise Failure(f"{target} is there: --force overwrites it.", CANNOT_WRITE)
+        if path in targets:
+            raise OutputError(target, "Two outputs have this name. Use different names.")
+        if path in inputs or (target is not table and path == Path(source).resolve()):
+            raise OutputError(target, "This is an input. Use another name.")
+        check_target(target, force=force)
+        targets.add(path)

@@ -1,164 +1,250 @@
-"""What a command tells: notes and progress on standard error, results on standard output."""
+"""Everything that a command prints: notes, progress, warnings, results and errors."""
 
 from __future__ import annotations
 
 import json
-import re
+import os
 import sys
+import time
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol, Self
+
+from hirank._text import abbreviated, plural
+from hirank.cli.errors import explain_error
+from hirank.cli.options import Options
+from hirank.exceptions import EmptyRowsWarning, NoModelWarning, SkippedRowsWarning, WarmupWarning
 
 if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+
+    from hirank.io import Table
     from hirank.optim.trace import ProgressEvent
 
-BLANK = "no observed entry to go by"
-"""Part of the warning about rows without any value; its row numbers are none of a file."""
-PROGRESS = {
+STATUS_SECONDS = 0.5
+"""Seconds between two updates of a status line."""
+# Share of a fit that is usually done when a trial of a family, or a phase, is reported.
+_SHARES = {
     "column means": 0.02,
-    "linear": 0.05,
-    "locally linear": 0.15,
+    "Gaussian": 0.05,
+    "Gaussian mixture": 0.15,
     "low rank": 0.2,
-    "kernelized": 0.45,
+    "dictionary": 0.45,
     "REFIT": 0.75,
     "OUT_OF_SAMPLE": 0.9,
 }
-"""About how much of a fit is done when a trial of a family ends, or when a phase begins."""
 
 
-class Told:
-    """Notes go out at once unless quiet; with `as_json` they wait for the result."""
+class Result(Protocol):
+    """The result of a command, printed as text or as JSON."""
 
-    def __init__(self, *, as_json: bool = False, quiet: bool = False) -> None:
-        self.as_json, self.quiet = as_json, quiet
+    def to_dict(self) -> dict[str, Any]: ...
+    def __str__(self) -> str: ...
+
+
+class Reporter:
+    """Prints what a command reports; a context manager that ends the program after an error.
+
+    Results go to standard output, everything else to standard error.
+
+    Parameters
+    ----------
+    as_json : bool
+        Notes are part of the result, or with `events` printed as JSON objects, one per line.
+    quiet : bool
+        Print neither notes nor results.
+    events : bool
+    """
+
+    def __init__(self, *, as_json: bool = False, quiet: bool = False, events: bool = False) -> None:
+        self.as_json, self.quiet, self.events = as_json, quiet, events
         self.notes: list[str] = []
-        self.blank = False  # whether a model had nothing to go by in some rows
+        self.table: Table | None = None  # whose rows warnings are about
+        self._empty_lines: set[int] = set()
+        self._status_time = time.monotonic()
+        self._has_status = False
+
+    @classmethod
+    def for_options(cls, options: Options) -> Self:
+        """Return the reporter that the options of a command ask for."""
+        return cls(as_json=options.as_json, quiet=options.quiet, events=options.prints_events)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if isinstance(error, BrokenPipeError):
+            # The reader of the output has ended. Python would fail again when it flushes.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            raise SystemExit(0)
+        explained = None if error is None else explain_error(error)
+        if explained is not None:
+            message, code = explained
+            self._print(f"hirank: {message}")
+            raise SystemExit(int(code))
 
     @property
-    def live(self) -> bool:
-        """Whether someone is watching."""
+    def is_live(self) -> bool:
+        """Whether progress is shown."""
         return sys.stderr.isatty() and not (self.quiet or self.as_json)
 
     def note(self, sentence: str) -> None:
-        """Something the user should know; each is said once."""
-        if sentence in self.notes:
-            return
-        self.notes.append(sentence)
-        if not (self.quiet or self.as_json):
-            sys.stderr.write(f"note: {sentence}\n")
+        """Print a sentence, unless it was printed before."""
+        if sentence not in self.notes:
+            self.notes.append(sentence)
+            if not self.quiet:
+                self.event("note", f"note: {sentence}", message=sentence)
 
-    def result(self, facts: dict[str, Any], text: str, *, to_error: bool = False) -> None:
-        """The outcome: as JSON, or in words (on standard error if the table goes to output)."""
+    def problem(self, sentence: str) -> None:
+        """Print a sentence about what failed, also if quiet."""
+        self.event("warning", f"hirank: {sentence}", message=sentence)
+
+    def event(self, kind: str, text: str, **facts: Any) -> None:
+        """Print what happened: `text`, or a JSON object of `kind` and `facts`."""
+        if self.as_json and self.events:
+            self._print(json.dumps({"event": kind, **facts}))
+        elif text and not self.as_json:
+            self._print(text)
+
+    def result(self, result: Result, *, to_error: bool = False) -> None:
+        """Print the result; to standard error if a table was written to standard output."""
         out = sys.stderr if to_error else sys.stdout
         if self.as_json:
-            out.write(json.dumps(plain({**facts, "notes": self.notes}), allow_nan=False) + "\n")
+            facts = to_plain({**result.to_dict(), "notes": self.notes})
+            out.write(json.dumps(facts, allow_nan=False) + "\n")
         elif not self.quiet:
-            out.write(text.rstrip("\n") + "\n")
+            out.write(f"{result}".rstrip("\n") + "\n")
         out.flush()
+
+    def status(self, text: Callable[[], str]) -> None:
+        """Replace the status line of a terminal, twice a second at most."""
+        now = time.monotonic()
+        if self.is_live and now - self._status_time > STATUS_SECONDS:
+            self._status_time, self._has_status = now, True
+            sys.stderr.write(f"\r\x1b[K{text()}")
+            sys.stderr.flush()
+
+    def _print(self, text: str) -> None:
+        clear = "\r\x1b[K" if self._has_status else ""
+        self._has_status = False
+        sys.stderr.write(f"{clear}{text}\n")
+        sys.stderr.flush()
 
     @contextmanager
     def warnings(self) -> Iterator[None]:
-        """Warnings in this block become notes."""
+        """Print warnings in this block as notes.
+
+        Rows without values are collected, by the lines of `table`, and reported at the end.
+        """
+        seen: set[type[Warning]] = set()
+
+        def show(message: Warning | str, kind: type[Warning], *rest: Any) -> None:
+            if isinstance(message, EmptyRowsWarning) and self.table is not None:
+                self._empty_lines.update(map(self.table.line, message.rows))
+            elif issubclass(kind, UserWarning | RuntimeWarning):
+                # The rows of a stream are many; it counts those of the first three classes itself.
+                counted = (EmptyRowsWarning, SkippedRowsWarning, WarmupWarning)
+                if not self.events or not (issubclass(kind, counted) or kind in seen):
+                    self.note(_describe_warning(message))
+                seen.add(kind)
+
         with warnings.catch_warnings():
             warnings.simplefilter("always", UserWarning)
-
-            def show(
-                message: Warning | str, category: type[Warning], *rest: Any, **more: Any
-            ) -> None:
-                if BLANK in str(message):
-                    self.blank = True  # said better by who knows the lines of the file
-                elif issubclass(category, UserWarning):
-                    self.note(_in_options(str(message)))
-
-            warnings.showwarning = show
+            warnings.showwarning = show  # type: ignore[assignment]
             yield
+        if self._empty_lines:
+            rows = plural(len(self._empty_lines), "row has", "rows have")
+            lines = abbreviated(sorted(self._empty_lines))
+            word = "line" if len(self._empty_lines) == 1 else "lines"
+            verb = "was" if len(self._empty_lines) == 1 else "were"
+            self.note(f"{rows} no values and {verb} imputed with column means ({word} {lines}).")
 
     @contextmanager
     def fitting(self, max_time: float | None) -> Iterator[None]:
-        """A line that tells what a fit is at, its best error so far and the time left."""
+        """Show what a fit is doing, its lowest error so far and the time left."""
         from hirank.estimators.callbacks import subscribed
+        from hirank.optim.trace import RefitFailed
 
-        if not self.live:
-            yield
-            return
-        from rich.console import Console
-        from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+        lowest = float("inf")
+        with _spinner() if self.is_live else nullcontext(lambda text: None) as show:
 
-        columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
-        with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-            task = bar.add_task("looking at the table")
-            best = float("inf")
+            def report(event: ProgressEvent) -> None:
+                nonlocal lowest
+                if isinstance(event, RefitFailed):
+                    self.note(f"{event}.")
+                lowest = min(lowest, getattr(event, "error", lowest))
+                show(describe_progress(event, lowest, max_time))
 
-            def hear(event: ProgressEvent) -> None:
-                nonlocal best
-                best = min(best, getattr(event, "error", best))
-                bar.update(task, description=_status(event, best, max_time))
-
-            with subscribed(hear):
+            with subscribed(report):
                 yield
 
-    def rows(self, total: int | None) -> Any:
-        """A bar for rows that are worked through; a context manager that gives `advance(rows)`."""
-        if not self.live:
-            return nullcontext(lambda rows: None)
-        return _bar(total)
+    def rows(self, total: int | None) -> AbstractContextManager[Callable[[int], None]]:
+        """Show a bar for rows; the context provides a function that advances it."""
+        return _bar(total) if self.is_live else nullcontext(lambda rows: None)
 
 
-@contextmanager
-def _bar(total: int | None) -> Iterator[Callable[[int], None]]:
-    from rich.console import Console
-    from rich.progress import (
-        BarColumn,
-        MofNCompleteColumn,
-        Progress,
-        TextColumn,
-        TimeElapsedColumn,
-        TimeRemainingColumn,
-    )
-
-    columns = (
-        TextColumn("rows"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        TextColumn("left"),
-        TimeRemainingColumn(),
-    )
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("rows", total=total)
-        yield lambda rows: bar.advance(task, rows)
+def _describe_warning(warning: Warning | str) -> str:
+    if isinstance(warning, NoModelWarning):  # its own text proposes a parameter of Python
+        reasons = "; ".join(f"{family}: {reason}" for family, reason in warning.reasons)
+        return f"No model could be fitted, so column means were imputed ({reasons})."
+    return str(warning)
 
 
-def _in_options(sentence: str) -> str:
-    """A warning for Python users, for those of the command line."""
-    sentence = sentence.replace("give order='time'", "give --time rows")
-    return re.sub(r"^order=(['\"])(.*?)\1:", r"--time \2:", sentence)
-
-
-def _status(event: ProgressEvent, best: float, max_time: float | None) -> str:
+def describe_progress(event: ProgressEvent, lowest: float, max_time: float | None) -> str:
+    """Return a line about what a fit is doing, with the time that is left."""
     from hirank.optim.trace import PhaseStarted
 
     if isinstance(event, PhaseStarted):
         key, label = event.phase.name, event.phase.value
     else:
         key, label = event.family, event.label
-    part = PROGRESS.get(key, 0.1)
-    left = event.seconds * (1 - part) / part
+    share = _SHARES.get(key, 0.1)
+    left = event.seconds * (1 - share) / share
     if max_time is not None:
         left = min(left, max(max_time - event.seconds, 0))
-    error = f", best error {best:.3f}" if best < float("inf") else ""
+    error = f", lowest error {lowest:.3f}" if lowest < float("inf") else ""
     return f"{label}{error}, about {left:.0f} s left"
 
 
-def plain(value: Any) -> Any:
-    """As JSON has it: no NumPy types, None for what is not a finite number."""
+@contextmanager
+def _spinner() -> Iterator[Callable[[str], None]]:
+    from rich.console import Console
+    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+    columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+        task = progress.add_task("reading the table")
+        yield lambda text: progress.update(task, description=text)
+
+
+@contextmanager
+def _bar(total: int | None) -> Iterator[Callable[[int], None]]:
+    from rich import progress as rich
+
+    columns = (
+        rich.TextColumn("rows"),
+        rich.BarColumn(),
+        rich.MofNCompleteColumn(),
+        rich.TimeElapsedColumn(),
+        rich.TextColumn("left"),
+        rich.TimeRemainingColumn(),
+    )
+    from rich.console import Console
+
+    with rich.Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+        task = progress.add_task("rows", total=total)
+        yield lambda rows: progress.advance(task, rows)
+
+
+def to_plain(value: Any) -> Any:
+    """Return a value as JSON has it: without NumPy types, None for numbers that are not finite."""
     if isinstance(value, dict):
-        return {str(key): plain(part) for key, part in value.items()}
+        return {str(key): to_plain(part) for key, part in value.items()}
     if isinstance(value, list | tuple):
-        return [plain(part) for part in value]
+        return [to_plain(part) for part in value]
     if hasattr(value, "tolist"):
-        return plain(value.tolist())
+        return to_plain(value.tolist())
     if isinstance(value, float) and not abs(value) < float("inf"):
         return None
     return value if isinstance(value, str | int | float | bool | None) else str(value)

@@ -1,1 +1,5 @@
-"""``hirank stream``: rows come in, completed rows go out."""
+"""``hirank stream``: impute rows as they arrive."""
+
+from hirank.cli.stream.command import run
+
+__all__ = ["run"]

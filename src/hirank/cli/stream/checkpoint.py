@@ -1,8 +1,8 @@
-"""Where a stream stopped: kept beside the model, so that neither can be newer than the other.
+"""What a stream saves: the model, and the positions in input and output that belong to it.
 
-A position holds the digest of the model file it belongs to. The file of positions is written
-first, with the new position and the one before, then the model takes its name. Whenever the program
-is killed, the model that is there finds its own position.
+A position contains the digest of its model file. The positions, the new one and the one before, are
+written first, then the new model file takes its name: whenever the program is killed, the model
+that exists finds its own position.
 """
 
 from __future__ import annotations
@@ -10,155 +10,170 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+from collections.abc import Iterable
 from contextlib import suppress
+from dataclasses import dataclass, replace
 from glob import escape
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
-from hirank.cli.errors import BAD_INPUT, CANNOT_WRITE, Failure
-from hirank.cli.stream.sources import digest
-from hirank.estimators import saving
+from hirank._atomic import replace_file
+from hirank.cli.stream.sources import Place, digest
+from hirank.estimators.saving import save
+from hirank.exceptions import FileError, OutputError, OutputExistsError
+from hirank.io.errors import writing
+from hirank.persistence.record import decode, encode
 
-FORMAT = 1
-TAIL = 256
-"""Bytes before the end of the output by which it is known again."""
+if TYPE_CHECKING:
+    from hirank.estimators.saving import Model
+
+FORMAT = 2
+TAIL_BYTES = 256
+"""Bytes before the end of an output by which it is recognized."""
 
 
+@dataclass(frozen=True)
+class OutputPlace:
+    """The size of an output file, and by what the file is recognized."""
+
+    path: str
+    size: int
+    tail: str  # digest of the last bytes
+    tail_size: int
+
+    def check(self) -> None:
+        """Raise ValueError if the tail is longer than the file."""
+        if not 0 <= self.tail_size <= self.size:
+            raise ValueError("the tail must not be longer than the file")
+
+
+@dataclass(frozen=True)
+class Position:
+    """How far a stream was read and written when its model was saved."""
+
+    rows: int
+    header: str | None  # a log that was created again may have none
+    input: Place | None  # None: a pipe
+    output: OutputPlace | None
+    model: str | None = None  # digest of the model file
+
+
+@dataclass(frozen=True)
 class Positions:
-    """The positions of a model file.
+    """The last position, and the one before."""
+
+    format: int
+    saves: tuple[Position, ...]
+
+
+class Checkpoint:
+    """A model file and its positions, in FILE.position.
 
     Parameters
     ----------
-    model : path of the model file, which need not be there yet
+    model : path
+        Of the model file, which may not exist yet.
+    missing : strings
+        Markers of missing values, saved with the model.
     """
 
-    def __init__(self, model: Path) -> None:
+    def __init__(self, model: Path, missing: Iterable[str] = ()) -> None:
         self.model, self.path = model, model.with_name(model.name + ".position")
-        self.notes: dict[str, Any] = {}  # kept with the model
-        self._now = file_digest(model) if model.exists() else None
+        self.missing = sorted(set(missing))
+        self._digest = _digest_file(model) if model.exists() else None
         self._saves = self._read()
-        # What a run left behind that was killed while it saved.
+        # Left by a run that was killed while it saved.
         for left in model.parent.glob(f"..{escape(model.name)}.next.*.tmp"):
             with suppress(OSError):
                 left.unlink()
 
-    def _read(self) -> list[dict[str, Any]]:
+    def _read(self) -> tuple[Position, ...]:
         try:
-            text = self.path.read_text("utf-8")
+            state = json.loads(self.path.read_text("utf-8"))
+            positions: Positions = decode(Positions, state, "positions")
+            if positions.format != FORMAT:
+                raise ValueError(f"format {positions.format} instead of {FORMAT}")
         except FileNotFoundError:
-            return []
-        try:
-            state = json.loads(text)
-            if state["format"] != FORMAT:
-                raise Failure(
-                    f"{self.path} has format {state['format']}; this version of hirank knows "
-                    f"format {FORMAT}: update hirank, or remove it to start from the beginning.",
-                    BAD_INPUT,
-                )
-            saves = state["saves"]
-            for save in saves:
-                _check(save)
-        except (ValueError, KeyError, TypeError):
-            raise Failure(
-                f"{self.path} is damaged: remove it to read the input from its start.", BAD_INPUT
-            ) from None
-        return list(saves)
-
-    def last(self) -> dict[str, Any] | None:
-        """The position that belongs to the model; None if there is none."""
-        return next((save for save in self._saves if save["model"] == self._now), None)
+            return ()
+        except ValueError as error:
+            problem = f"damaged ({error}). Remove it to read the input from its start."
+            raise FileError(self.path, problem) from None
+        return positions.saves
 
     @property
-    def known(self) -> bool:
-        """Whether there are any, be it of another model."""
-        return bool(self._saves)
+    def last(self) -> Position | None:
+        """The position of the model; None if there is none."""
+        return next((save for save in self._saves if save.model == self._digest), None)
 
-    def save(self, position: dict[str, Any], model: Any = None) -> None:
-        """Keep a position, and the model if it has changed; OSError leaves all as it was."""
-        new, now = None, self._now
+    @property
+    def is_foreign(self) -> bool:
+        """Whether the positions are those of another model."""
+        return bool(self._saves) and self.last is None
+
+    def save(self, position: Position, model: Model | None = None) -> None:
+        """Save a position, and the model if it has changed; OSError leaves all as it was."""
+        new, now = self.model.with_name(f".{self.model.name}.next"), self._digest
         try:
             if model is not None:
-                new = self.model.with_name(f".{self.model.name}.next")
-                saving.save(model, new, self.notes)
-                now = file_digest(new)
-            before = [save for save in self._saves if save["model"] == self._now != now][:1]
-            saves = [{**position, "model": now}, *before]
-            _replace(self.path, json.dumps({"format": FORMAT, "saves": saves}).encode())
+                save(model, new, {"missing": self.missing})
+                now = _digest_file(new)
+            before = [one for one in self._saves if one.model == self._digest != now][:1]
+            saves = (replace(position, model=now), *before)
+            with replace_file(self.path) as file:
+                file.write(json.dumps(encode(Positions(FORMAT, saves))).encode())
             self._saves = saves
-            if new is not None:
+            if model is not None:
                 os.replace(new, self.model)
-                _sync_folder(self.model)
-            self._now = now
+            self._digest = now
         except OSError:
-            if new is not None:
-                with suppress(OSError):
-                    new.unlink()
+            with suppress(OSError):
+                new.unlink()
             raise
 
 
 class Output:
-    """Where rows go: standard output, or a file that can be cut back.
-
-    Parameters
-    ----------
-    path : str
-        "-" is standard output.
-    """
+    """Where rows are written to: standard output ("-"), or a file that can be cut back."""
 
     def __init__(self, path: str) -> None:
+        self.name = "standard output" if path == "-" else path
         self.path = None if path == "-" else Path(path)
-        self.fd = 1
-        self.size = 0
-        self._tail = b""
+        self.fd, self.size, self._tail = 1, 0, b""
 
-    def open(self, saved: dict[str, Any] | None, *, cut: bool, force: bool) -> bool:
-        """Get ready to write; True if it goes on from a saved end.
+    def open(self, saved: OutputPlace | None, *, cut: bool, force: bool) -> None:
+        """Open the file, to continue at a saved place if there is one.
 
-        With `cut`, whatever came after that end is cut off, else only a line without end.
+        With `cut`, everything after that place is removed, otherwise only an incomplete line.
         """
         path = self.path
         if path is None:
-            return False
-        if path.exists() and not path.is_file():  # a named pipe or a device
-            self.fd, self.path = os.open(path, os.O_WRONLY), None
-            return False
-        goes_on = saved is not None and saved["path"] == str(path.resolve()) and path.exists()
-        if not goes_on and path.exists() and not force and path.stat().st_size:
-            raise Failure(
-                f"{path} is there, and it does not go on from where this run starts: --force "
-                "overwrites it.",
-                CANNOT_WRITE,
-            )
-        try:
+            return
+        with writing(path):
+            if path.exists() and not path.is_file():  # a named pipe or a device
+                self.fd, self.path = os.open(path, os.O_WRONLY), None
+                return
+            continues = saved is not None and saved.path == str(path.resolve()) and path.exists()
+            if not continues and not force and path.exists() and path.stat().st_size:
+                raise OutputExistsError(path)
             self.fd = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
-            if goes_on:
-                assert saved is not None
-                self._continue(saved, cut=cut)
-            else:
-                os.ftruncate(self.fd, 0)
-        except OSError as error:
-            raise Failure(f"Can't write {path}: {error.strerror}.", CANNOT_WRITE) from None
-        return goes_on
+            self.size = 0 if not continues or saved is None else self._check(saved, cut=cut)
+            self._cut_back()
+            first = max(self.size - TAIL_BYTES, 0)
+            self._tail = os.pread(self.fd, self.size - first, first)
 
-    def _continue(self, saved: dict[str, Any], *, cut: bool) -> None:
-        size, tail = saved["size"], saved["tail_size"]
-        self._tail = os.pread(self.fd, tail, size - tail)
-        if digest(self._tail) != saved["tail"]:
-            raise Failure(
-                f"{self.path} was changed since the last run, so it can't go on: move it away, or "
-                "start anew with --restart --force.",
-                CANNOT_WRITE,
-            )
-        if not cut:
-            size = _whole_lines(self.fd, size)
-            first = max(size - TAIL, 0)
-            self._tail = os.pread(self.fd, size - first, first)
-        os.ftruncate(self.fd, size)
-        os.lseek(self.fd, size, os.SEEK_SET)
-        self.size = size
+    def _check(self, saved: OutputPlace, *, cut: bool) -> int:
+        """Return the size at which to continue; raise OutputError if the file was changed."""
+        tail = os.pread(self.fd, saved.tail_size, saved.size - saved.tail_size)
+        if digest(tail) != saved.tail:
+            problem = "The file was changed since the last run. Move it, or pass --restart --force."
+            raise OutputError(self.path, problem)
+        return saved.size if cut else _end_of_lines(self.fd, saved.size)
+
+    def _cut_back(self) -> None:
+        os.ftruncate(self.fd, self.size)
+        os.lseek(self.fd, self.size, os.SEEK_SET)
 
     def write(self, data: bytes) -> None:
-        """All of it, or a file stays as it was."""
+        """Write all of it; after an error a file is as it was."""
         rest = memoryview(data)
         try:
             while rest:
@@ -166,54 +181,28 @@ class Output:
         except OSError:
             if self.path is not None:
                 with suppress(OSError):
-                    os.ftruncate(self.fd, self.size)
-                    os.lseek(self.fd, self.size, os.SEEK_SET)
+                    self._cut_back()
             raise
         self.size += len(data)
-        self._tail = (self._tail + data[-TAIL:])[-TAIL:]
+        self._tail = (self._tail + data[-TAIL_BYTES:])[-TAIL_BYTES:]
 
-    def place(self) -> dict[str, Any] | None:
-        """Where it ends, and what it ends with; all of it is on the disk."""
+    def place(self) -> OutputPlace | None:
+        """Return the end of the file, after all of it is on the disk."""
         if self.path is None:
             return None
-        with suppress(OSError):  # a device, say
+        with suppress(OSError):
             os.fsync(self.fd)
-        return {
-            "path": str(self.path.resolve()),
-            "size": self.size,
-            "tail": digest(self._tail),
-            "tail_size": len(self._tail),
-        }
+        path = str(self.path.resolve())
+        return OutputPlace(path, self.size, digest(self._tail), len(self._tail))
 
 
-def file_digest(path: Path) -> str:
-    """Of all bytes of a file."""
+def _digest_file(path: Path) -> str:
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def _check(save: dict[str, Any]) -> None:
-    """Raise TypeError, KeyError or ValueError if a position is not what one must be."""
-    sizes, texts = [save["rows"]], [save["model"] or "", save["header"] or ""]
-    if save["input"] is not None:
-        sizes += [save["input"][key] for key in ("offset", "line", "last_size")]
-        sizes += [save["input"][key] for key in ("device", "inode", "head_size")]
-        texts += [save["input"][key] for key in ("path", "head", "last")]
-        if save["input"]["last_size"] > save["input"]["offset"]:
-            raise ValueError
-    if save["output"] is not None:
-        sizes += [save["output"]["size"], save["output"]["tail_size"]]
-        texts += [save["output"]["path"], save["output"]["tail"]]
-        if save["output"]["tail_size"] > save["output"]["size"]:
-            raise ValueError
-    if not all(type(size) is int and size >= 0 for size in sizes):
-        raise ValueError
-    if not all(isinstance(text, str) for text in texts):
-        raise TypeError
-
-
-def _whole_lines(fd: int, least: int) -> int:
-    """The end of the last line that has one, at `least` or after."""
+def _end_of_lines(fd: int, least: int) -> int:
+    """Return the end of the last complete line, at `least` or after."""
     end = os.fstat(fd).st_size
     while end > least:
         start = max(end - 4096, least)
@@ -222,26 +211,3 @@ def _whole_lines(fd: int, least: int) -> int:
             return start + at + 1
         end = start
     return least
-
-
-def _replace(path: Path, data: bytes) -> None:
-    new = path.with_name(f".{path.name}.next")
-    try:
-        with new.open("wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(new, path)
-    except OSError:
-        with suppress(OSError):
-            new.unlink()
-        raise
-    _sync_folder(path)
-
-
-def _sync_folder(path: Path) -> None:
-    fd = os.open(path.resolve().parent, os.O_RDONLY)
-    try:
-        os.fsync(fd)
-    finally:
-        os.close(fd)

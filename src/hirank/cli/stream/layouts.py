@@ -1,14 +1,16 @@
-"""How the lines of a stream are laid out: found out by its first lines and the model's columns."""
+"""Detection of the layout of a stream, from its first lines and the columns of the model."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import NamedTuple
+from typing import TYPE_CHECKING, TypeVar
 
-from hirank.cli.errors import USAGE, Failure
+from hirank.cli.models import match_columns
+from hirank.cli.options import RowFormat
+from hirank.cli.reporter import Reporter
 from hirank.cli.stream.lines import (
     BadLine,
     CellFormat,
@@ -18,186 +20,186 @@ from hirank.cli.stream.lines import (
     parse_object,
     split,
 )
-from hirank.cli.stream.loop import text_of
-from hirank.cli.stream.model import Completer
+from hirank.cli.stream.model import StreamModel
 from hirank.cli.stream.sources import Line, Lines
+from hirank.exceptions import InputError, ParameterError
 from hirank.io.cells import contain_only_numbers
 from hirank.io.dialect import Dialect, detect_dialect
 
+if TYPE_CHECKING:
+    from hirank.cli.app import Stream
+
+T = TypeVar("T")
 GZIP = b"\x1f\x8b"
 
 
-class Reading(NamedTuple):
-    """What the user says of the input."""
-
-    form: str
-    columns: str | None
-    ids: tuple[str, ...]
-    delimiter: str | None
-    cells: CellFormat
-    say: Callable[[str], None]
-
-
-class Look(NamedTuple):
-    """What a first look tells."""
+@dataclass(frozen=True)
+class Detected:
+    """The layout of the rows, and what is before them."""
 
     layout: Layout
-    header: str | None  # lines like this are no rows
-    top: bytes  # what the output begins with
+    header: str | None = None  # lines that are equal to it are not rows
+    top: bytes = b""  # what the output begins with
+
+    def without_top(self) -> Detected:
+        """Return this for an output that is continued."""
+        return replace(self, top=b"")
 
 
-def first_look(
-    reading: Reading, lines: Lines, completer: Completer, header: str | None = None
-) -> Look | None:
-    """Find out about the input, without taking anything from it; None if there is nothing.
+@dataclass(frozen=True)
+class Detector:
+    """Detects the layout of an input. Lines that it reads are put back."""
 
-    `header` is the first line as it was known before, if the input goes on from further on.
-    """
-    if header is not None:
-        return _csv_look(reading, lines, completer, header, header.encode() + b"\n")
-    first = _peek(lines)
-    if first is None:
-        return None
-    if first.data.startswith(GZIP):
-        raise Failure("The input is compressed: zcat FILE | hirank stream ...")
-    try:
-        text = text_of(first)
-    except BadLine as error:
-        raise Failure(f"The first line can't be read: {error}.") from None
-    looks_json = text.lstrip().startswith("{")
-    if reading.form == "jsonl" or (reading.form == "auto" and looks_json):
-        if reading.columns is not None or reading.delimiter is not None:
-            raise Failure("--columns and --delimiter are for CSV, not for JSON.", USAGE)
-        return _json_look(reading, lines, completer)
-    return _csv_look(reading, lines, completer, text, first.data + (first.ending or b"\n"))
+    options: Stream
+    cells: CellFormat
+    lines: Lines
+    model: StreamModel
+    reporter: Reporter
 
+    def detect(self, header: str | None) -> Detected | None:
+        """Return the layout; None if the input is empty.
 
-def _json_look(reading: Reading, lines: Lines, completer: Completer) -> Look:
-    if completer.names is not None:
-        return Look(JsonLines(completer.names, reading.cells), None, b"")
-    if hasattr(completer.model, "n_features_in_"):
-        raise Failure(
-            "The model knows no column names, so keys can't be matched: fit it from a table with "
-            "names, or send CSV."
-        )
-
-    def columns(text: str) -> list[str]:
-        number, members = reading.cells.json_number, parse_object(text)
-        checks = [(key, partial(number, value)) for key, value in members.items()]
-        return _numeric(checks, reading.ids)
-
-    wanted = _by_first_row(lines, columns) or []
-    return Look(JsonLines(wanted, reading.cells), None, b"")
-
-
-def _csv_look(reading: Reading, lines: Lines, completer: Completer, text: str, raw: bytes) -> Look:
-    cells = reading.cells
-    dialect = replace(detect_dialect(text, delimiter=reading.delimiter), decimal=cells.decimal)
-    if reading.columns is not None:
-        names = tuple(name.strip() for name in reading.columns.split(","))
-        header, top = dialect.delimiter.join(names), b""
-    else:
+        `header` is the first line of an input that is continued further on.
+        """
+        if header is not None:
+            return self._detect_csv(header, header.encode() + b"\n")
+        first = self._find_first(lambda line: line if line.data.strip() else None)
+        if first is None:
+            return None
+        if first.data.startswith(GZIP):
+            raise InputError("The input is compressed. Use zcat FILE | hirank stream ...")
         try:
-            names = _names(text, dialect)
+            text = decode_line(first)
         except BadLine as error:
-            raise Failure(f"The header line can't be read: {error}.") from None
-        header, top = text, raw
-        if contain_only_numbers(names, cells.missing, cells.decimal):
-            raise Failure(
-                "The first line holds numbers instead of names: give --columns with the names."
+            raise InputError(f"The first line cannot be read: {error}.") from None
+        form = self.options.form
+        if form is RowFormat.CSV or (form is RowFormat.AUTO and not text.lstrip().startswith("{")):
+            return self._detect_csv(text, first.data + (first.ending or b"\n"))
+        for name in ("columns", "delimiter"):
+            if getattr(self.options, name) is not None:
+                raise ParameterError(name, "is for CSV; the input is JSON lines.")
+        return Detected(JsonLines(self._json_columns(), self.cells))
+
+    def _json_columns(self) -> Sequence[str]:
+        if self.model.names is not None:
+            return self.model.names
+        if not self.model.is_new:
+            raise InputError(
+                "The model has no column names, so keys cannot be matched. Fit it to a table with "
+                "column names, or use CSV."
             )
-    twice = sorted({name for name in names if names.count(name) > 1})
-    if twice:
-        raise Failure(f"Column names must differ; twice or more: {', '.join(map(repr, twice))}.")
-    for name in reading.ids:
-        if name not in names:
-            raise Failure(f"--id {name}: there is no such column. There are {', '.join(names)}.")
-    if hasattr(completer.model, "n_features_in_"):
-        wanted: Sequence[str] | None = _matched(names, completer, reading.ids)
-    else:
-        wanted = _by_first_row(lines, lambda line: _csv_numeric(line, names, dialect, reading))
-    if wanted is None:
-        return Look(Delimited(names, (), dialect, cells), header, top)
-    others = [name for name in names if name not in wanted]
-    if others:
-        reading.say(f"Passed through as they are: {', '.join(others)}.")
-    numeric = contain_only_numbers(names, cells.missing, cells.decimal)
-    layout = Delimited(names, wanted, dialect, cells)
-    return Look(layout, None if numeric else header, top)
+
+        def numeric(text: str) -> list[str] | None:
+            members = parse_object(text)
+            number = self.cells.json_number
+            return self._numeric({key: partial(number, value) for key, value in members.items()})
+
+        return self._find_row(numeric) or ()
+
+    def _detect_csv(self, text: str, raw: bytes) -> Detected:
+        cells, options = self.cells, self.options
+        dialect = detect_dialect(text, delimiter=options.delimiter)
+        dialect = replace(dialect, decimal=cells.decimal)
+        if options.columns is not None:
+            names = tuple(name.strip() for name in options.columns.split(","))
+            text, raw = dialect.delimiter.join(names), b""
+        else:
+            try:
+                names = _split_cells(text, dialect)
+            except BadLine as error:
+                raise InputError(f"The header line cannot be read: {error}.") from None
+            if contain_only_numbers(names, cells.missing, cells.decimal):
+                raise InputError(
+                    "The first line contains numbers instead of column names. Pass --columns."
+                )
+        repeated = sorted({name for name in names if names.count(name) > 1})
+        if repeated:
+            raise InputError(f"Several columns are named {', '.join(map(repr, repeated))}.")
+        unknown = [name for name in options.ids or () if name not in names]
+        if unknown:
+            problem = f"names {unknown[0]!r}, but the columns are {', '.join(names)}."
+            raise ParameterError("ids", problem)
+        wanted = self._csv_columns(names, dialect)
+        others = [name for name in names if name not in wanted]
+        if others and wanted:
+            self.reporter.note(f"Columns that pass through unchanged: {', '.join(others)}.")
+        # Names that are numbers, with --columns, may be those of a row.
+        is_header = not contain_only_numbers(names, cells.missing, cells.decimal)
+        layout = Delimited(names, wanted, dialect, cells)
+        return Detected(layout, text if is_header else None, raw)
+
+    def _csv_columns(self, names: tuple[str, ...], dialect: Dialect) -> Sequence[str]:
+        """Return the columns of the model, in its order, or those of the first row."""
+        if self.model.names is not None:
+            match_columns(self.model.names, names)
+            return self.model.names
+        ids = self.options.ids or ()
+        if not self.model.is_new:
+            rest = [name for name in names if name not in ids]
+            m = self.model.model.n_features_in_
+            if len(rest) != m:
+                raise InputError(
+                    f"The model has {m} columns without names, the input {len(rest)}: "
+                    f"{', '.join(rest)}. Pass --id for columns that are not in the model."
+                )
+            return rest
+
+        def numeric(text: str) -> list[str] | None:
+            found = _split_cells(text, dialect)
+            if len(found) != len(names) or found == names:
+                return None
+            pairs = zip(names, found, strict=True)
+            return self._numeric({name: partial(self.cells.number, cell) for name, cell in pairs})
+
+        return self._find_row(numeric) or ()
+
+    def _numeric(self, parsers: dict[str, Callable[[], float]]) -> list[str]:
+        """Return the names of the cells that are a number or missing."""
+        names = []
+        for name, parse in parsers.items():
+            with suppress(BadLine):
+                parse()
+                names.append(name)
+        names = [name for name in names if name not in (self.options.ids or ())]
+        if not names:
+            raise InputError("No column is numeric, so nothing can be imputed.")
+        return names
+
+    def _find_row(self, columns: Callable[[str], list[str] | None]) -> list[str] | None:
+        """Return the columns of the first line that is a row."""
+
+        def read(line: Line) -> list[str] | None:
+            with suppress(BadLine):
+                text = decode_line(line)
+                return columns(text) if text.strip() else None
+            return None
+
+        return self._find_first(read)
+
+    def _find_first(self, read: Callable[[Line], T | None]) -> T | None:
+        """Return what the first line gives for which `read` does not return None."""
+        taken: list[Line] = []
+        found = None
+        while found is None and (line := self.lines.take(1)):
+            taken += line
+            found = read(line[0])
+        self.lines.put_back(taken)
+        return found
 
 
-def _csv_numeric(
-    text: str, names: tuple[str, ...], dialect: Dialect, reading: Reading
-) -> list[str] | None:
-    cells = _names(text, dialect)
-    if len(cells) != len(names) or cells == names:
-        return None
-    number = reading.cells.number
-    checks = [(name, partial(number, cell)) for name, cell in zip(names, cells, strict=True)]
-    return _numeric(checks, reading.ids)
+def decode_line(line: Line) -> str:
+    """Return the text of a line; raise BadLine."""
+    if line.problem:
+        raise BadLine(line.problem)
+    try:
+        text = line.data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise BadLine(f"not UTF-8 at byte {error.start + 1}") from None
+    if "\0" in text:
+        raise BadLine("it contains a zero byte")
+    return text.removeprefix("\ufeff") if line.number == 1 else text
 
 
-def _names(text: str, dialect: Dialect) -> tuple[str, ...]:
+def _split_cells(text: str, dialect: Dialect) -> tuple[str, ...]:
     """Return the cells of a line without their quotes; raise BadLine."""
     return tuple(dialect.unquote(raw).strip() for raw in split(text, dialect))
-
-
-def _numeric(checks: Sequence[tuple[str, Callable[[], float]]], ids: Sequence[str]) -> list[str]:
-    """Names of the columns that hold a number or nothing."""
-    names = []
-    for name, check in checks:
-        with suppress(BadLine):
-            check()
-            names.append(name)
-    names = [name for name in names if name not in ids]
-    if not names:
-        raise Failure("No column holds numbers: there is nothing to complete.")
-    return names
-
-
-def _by_first_row(lines: Lines, columns: Callable[[str], list[str] | None]) -> list[str] | None:
-    """The columns of the first line that is a row; None if there is none."""
-    taken: list[Line] = []
-    found = None
-    while found is None and (line := lines.take(1)):
-        taken += line
-        try:
-            text = text_of(line[0])
-            found = columns(text) if text.strip() else None
-        except BadLine:
-            continue
-    lines.put_back(taken)
-    return found
-
-
-def _matched(names: Sequence[str], completer: Completer, ids: Sequence[str]) -> Sequence[str]:
-    """The columns of the model, in its order."""
-    own = completer.names
-    if own is None:
-        rest = [name for name in names if name not in ids]
-        m = completer.model.n_features_in_
-        if len(rest) != m:
-            raise Failure(
-                f"The model has {m} columns without names, the input {len(rest)}: "
-                f"{', '.join(rest)}. Name those that are not the model's with --id."
-            )
-        return rest
-    lacking = [name for name in own if name not in names]
-    if lacking:
-        more = [name for name in names if name not in own]
-        raise Failure(
-            f"The input does not have the columns of the model. Lacking: {', '.join(lacking)}. "
-            f"Not in the model: {', '.join(more) or 'none'}. Rename columns, or add empty ones."
-        )
-    return own
-
-
-def _peek(lines: Lines) -> Line | None:
-    """The first line that is not blank; it stays to be taken."""
-    taken: list[Line] = []
-    while line := lines.take(1):
-        taken += line
-        if line[0].data.strip():
-            lines.put_back(taken)
-            return taken[-1]
-    return None

@@ -1,4 +1,4 @@
-"""The loop of ``hirank stream``: take lines, answer, learn, keep the state."""
+"""The loop of ``hirank stream``: read lines, impute, write, learn, save."""
 
 from __future__ import annotations
 
@@ -6,26 +6,35 @@ import math
 import os
 import select
 import signal
+import time
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import asdict, dataclass
 from types import FrameType
-from typing import Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 
-from hirank.cli.errors import CANNOT_WRITE, INTERRUPTED, Failure
-from hirank.cli.stream.checkpoint import Output, Positions
-from hirank.cli.stream.lines import BadLine, Layout, Row
-from hirank.cli.stream.model import MOST, Completer
-from hirank.cli.stream.reporter import Teller
-from hirank.cli.stream.sources import Line, Lines
+from hirank._text import plural
+from hirank.cli.errors import ExitCode
+from hirank.cli.options import OnError
+from hirank.cli.reporter import Reporter
+from hirank.cli.stream.checkpoint import Checkpoint, Output, Position
+from hirank.cli.stream.layouts import Detected, decode_line
+from hirank.cli.stream.lines import BadLine, Row
+from hirank.cli.stream.model import MAX_ROWS, StreamModel
+from hirank.cli.stream.sources import Line, Lines, Place
+from hirank.exceptions import FileError, InputError, OutputError
+
+if TYPE_CHECKING:
+    from hirank.cli.app import Stream
 
 
 class Signals:
-    """Turns SIGTERM, SIGINT and SIGHUP into a wish to stop; a second one ends the program."""
+    """Turns SIGTERM, SIGINT and SIGHUP into a request to stop; a second one ends the program."""
 
     def __init__(self) -> None:
-        self.asked, self.number = False, 0
+        self.requested, self.number = False, 0
         self._old: dict[int, Any] = {}
 
     def __enter__(self) -> Self:
@@ -35,7 +44,7 @@ class Signals:
         self._wake = signal.set_wakeup_fd(self._write, warn_on_full_buffer=False)
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
             if signal.getsignal(number) is not signal.SIG_IGN:  # as under nohup
-                self._old[number] = signal.signal(number, self._come)
+                self._old[number] = signal.signal(number, self._handle)
         return self
 
     def __exit__(self, *error: object) -> None:
@@ -45,13 +54,13 @@ class Signals:
         os.close(self._read)
         os.close(self._write)
 
-    def _come(self, number: int, frame: FrameType | None) -> None:
-        self.asked, self.number = True, number
+    def _handle(self, number: int, frame: FrameType | None) -> None:
+        self.requested, self.number = True, number
         signal.signal(number, signal.SIG_DFL)
 
     def wait(self, seconds: float | None, *fds: int) -> None:
-        """Until one of them can be read, the time is over, or a signal comes."""
-        if self.asked:
+        """Wait until a file can be read, the time is over, or a signal arrives."""
+        if self.requested:
             return
         ready, _, _ = select.select([self._read, *fds], [], [], seconds)
         if self._read in ready:
@@ -60,228 +69,226 @@ class Signals:
 
 
 class Item(NamedTuple):
-    """A line, and the row it is; neither a row nor wrong is a header or blank line."""
+    """A line and its row; a header or an empty line has neither a row nor is bad."""
 
     line: Line
     row: Row | None
-    wrong: bool
+    is_bad: bool = False
 
     @property
-    def told(self) -> bool:
-        """Whether it is a row with a value to go by."""
+    def has_values(self) -> bool:
+        """Whether it is a row with an observed value."""
         return self.row is not None and not all(map(math.isnan, self.row.numbers))
 
 
+@dataclass
+class Counts:
+    """What `hirank stream` reports at a save and at the end; rows are those of this run."""
+
+    total: int  # rows of all runs
+    rows: int = 0
+    skipped: int = 0  # lines that could not be read
+    warmup_rows: int = 0  # imputed with column means, since there was no model yet
+    empty_rows: int = 0  # without observed values
+    saved: bool = True
+    recent_error: float | None = None
+    seconds: float = 0.0
+
+
+@dataclass
 class Session:
-    """One run.
+    """One run of a stream, from its parts.
 
-    Parameters
-    ----------
-    source, layout, completer, output, positions, tell, stop : the parts
-    header : str
-        Lines like this are no rows. Kept with the state: a log that was emptied has none.
-    top : bytes
-        What the output begins with.
-    total : int
-        Rows that have been taken in before.
-    place : dict
-        Where the input goes on.
-    save_every : int
-        Rows between two saves.
-    on_error : {"skip", "keep", "stop"}
-        What becomes of a line that is no row.
-    hold : bool
-        Whether the first rows of a new model wait until it has started.
-
-    A run that has nothing to remember, frozen between two pipes, saves nothing.
+    `place` is where the input continues, and with `hold` the first rows of a new model wait until
+    it is fitted. A frozen run between two pipes has nothing to save.
     """
 
-    def __init__(
-        self,
-        *,
-        source: Lines,
-        layout: Layout,
-        completer: Completer,
-        output: Output,
-        positions: Positions,
-        tell: Teller,
-        stop: Signals,
-        header: str | None,
-        top: bytes,
-        total: int,
-        place: dict[str, Any] | None,
-        save_every: int,
-        on_error: str,
-        hold: bool,
-    ) -> None:
-        self.source, self.layout, self.completer = source, layout, completer
-        self.output, self.positions, self.tell, self.stop = output, positions, tell, stop
-        self.header, self.save_every, self.on_error, self.hold = header, save_every, on_error, hold
-        self.top, self.total, self.place = top, total, place
-        self.taken = self.means = self.blank = 0  # rows of this run
-        self.bad: tuple[Line, str] | None = None  # the line that ends the run
-        self.unsaved: OSError | None = None
-        self._names, self._dirty = completer.names, False
+    options: Stream
+    lines: Lines
+    detected: Detected
+    model: StreamModel
+    output: Output
+    checkpoint: Checkpoint
+    reporter: Reporter
+    stop: Signals
+    counts: Counts
+    place: Place | None
+    hold: bool
+
+    def __post_init__(self) -> None:
+        self._began = time.monotonic()
+        self._bad: tuple[Line, str] | None = None  # the line that ends the run
+        self._unsaved: OSError | None = None
+        self._is_dirty = False
+        self._next_save = 0
 
     def run(self) -> None:
-        """Until the input ends, or a signal comes; the state is saved at the end."""
+        """Process rows until the input ends or a signal arrives; the state is saved at the end."""
+        self.save()
+        if self._unsaved is not None:
+            raise OutputError(self.checkpoint.path, f"{self._unsaved.strerror}.")
         try:
-            self.save()
-            if self.unsaved is not None:
-                raise Failure(
-                    f"Can't write beside {self.positions.model}: {self.unsaved.strerror}.",
-                    CANNOT_WRITE,
-                )
-            if self.top:
-                self._write(self.top)
-            while self.bad is None:
+            self._write(self.detected.top)
+            while self._bad is None:
                 items = self._gather()
-                if not items and (self.source.ended or self.stop.asked):
+                if not items and (self.lines.ended or self.stop.requested):
                     break
-                self._work(items)
-                if self.total >= self._next_save:
+                self._process(items)
+                if self.counts.total >= self._next_save:
                     self.save()
-        except BrokenPipeError:
+        except BrokenPipeError:  # the reader of the output has ended
             self.save()
             return
-        except OSError as error:
+        except (OSError, FileError) as error:
             self.save()
-            raise Failure(f"Can't read the input: {error.strerror}.") from None
-        if self._dirty or self.unsaved is not None:
+            if isinstance(error, FileError):
+                raise
+            raise InputError(f"The input cannot be read: {error.strerror}.") from None
+        if self._is_dirty or self._unsaved is not None:
             self.save()
-        self._end()
+        self._finish()
 
-    def _end(self) -> None:
-        self.tell.end(self)
-        if self.bad is not None:
-            line, reason = self.bad
-            raise Failure(f"line {line.number}: {reason}. Stopped before it; the state is saved.")
-        if self.unsaved is not None:
-            raise Failure(
-                f"The state could not be saved: {self.unsaved.strerror}. The model is that of "
-                "the last save.",
-                CANNOT_WRITE,
+    def _finish(self) -> None:
+        self._report_end()
+        if self._bad is not None:
+            line, reason = self._bad
+            raise InputError(
+                f"Line {line.number}: {reason}. Stopped before this line; the state is saved."
             )
+        if self._unsaved is not None:
+            problem = f"{self._unsaved.strerror}. The model file is that of the last save."
+            raise OutputError(self.checkpoint.model, problem)
         if self.stop.number == signal.SIGINT:
-            raise SystemExit(INTERRUPTED)
-        if self.tell.skipped and not self.taken:
-            raise Failure("Not one line was a row that could be completed.")
+            raise SystemExit(int(ExitCode.INTERRUPTED))
+        if self.counts.skipped and not self.counts.rows:
+            raise InputError("No line could be read as a row.")
 
     def _gather(self) -> list[Item]:
-        """Lines for the next answer, and what they say."""
-        room = self.completer.room
-        if not (self.completer.started or self.completer.frozen):
+        """Return the lines to process next, parsed."""
+        room = self.model.room
+        if not (self.model.is_fitted or self.model.frozen):
             if self.hold:
-                return self._held(room)
+                return self._gather_first(room)
             room = 1
-        most = min(room, MOST, self._next_save - self.total)
-        return self._parsed(self.source.take(most, whole=not self.source.live))
+        most = min(room, MAX_ROWS, self._next_save - self.counts.total)
+        return self._parse(self.lines.take(most, whole=not self.lines.is_live))
 
-    def _held(self, room: int) -> list[Item]:
-        """As many rows as it takes to start a model, or all there are."""
+    def _gather_first(self, room: int) -> list[Item]:
+        """Return as many rows as the first fit requires, or all there are."""
         items: list[Item] = []
-        while room > 0 and self.bad is None:
-            lines = self.source.take(room, whole=True)
+        while room > 0 and self._bad is None:
+            lines = self.lines.take(room, whole=True)
             if not lines:
                 break
-            new = self._parsed(lines)
-            room -= sum(item.told for item in new)
+            new = self._parse(lines)
+            room -= sum(item.has_values for item in new)
             items += new
-        if self.stop.asked and self.source.again:
-            self.bad = None
-            return []  # nothing was answered: next time from the start
+        if self.stop.requested and self.lines.is_file:
+            self._bad = None
+            return []  # nothing was written: the next run begins at the start
         return items
 
-    def _parsed(self, lines: Sequence[Line]) -> list[Item]:
+    def _parse(self, lines: Sequence[Line]) -> list[Item]:
         items: list[Item] = []
         for line in lines:
-            row, wrong = None, False
             try:
-                text = text_of(line)
-                if text.strip() and text != self.header:
-                    row = self.layout.parse(text)
+                text = decode_line(line)
+                is_row = text.strip() and text != self.detected.header
+                items.append(Item(line, self.detected.layout.parse(text) if is_row else None))
             except BadLine as error:
-                if self.on_error == "stop":
-                    self.bad = (line, str(error))
+                if self.options.on_error is OnError.STOP:
+                    self._bad = (line, str(error))
                     break
-                self.tell.bad(line.number, str(error), kept=self.on_error == "keep")
-                wrong = True
-            items.append(Item(line, row, wrong))
+                self._report_bad(line.number, str(error))
+                items.append(Item(line, None, is_bad=True))
         return items
 
-    def _work(self, items: list[Item]) -> None:
-        """Answer, write, learn."""
-        rows = [item.row for item in items if item.row is not None]
-        X = np.array([row.numbers for row in rows]).reshape(len(rows), len(self.layout.wanted))
-        started = self.completer.started
-        filled = iter(self.completer.answer(X).tolist() if rows else ())
+    def _process(self, items: list[Item]) -> None:
+        """Impute rows, write them, and learn from them."""
+        layout, rows = self.detected.layout, [item.row for item in items if item.row is not None]
+        X = np.array([row.numbers for row in rows]).reshape(len(rows), len(layout.wanted))
+        was_fitted = self.model.is_fitted
+        filled = iter(self.model.impute(X).tolist() if rows else ())
         pieces = []
-        for line, row, wrong in items:
+        for line, row, is_bad in items:
             if row is not None:
-                pieces += [self.layout.render(row, next(filled)).encode(), line.ending or b"\n"]
-            elif wrong and self.on_error == "keep":
+                pieces += [layout.render(row, next(filled)).encode(), line.ending or b"\n"]
+            elif is_bad and self.options.on_error is OnError.KEEP:
                 pieces += [line.data, line.ending or b"\n"]
         self._write(b"".join(pieces))
         if rows:
-            self.completer.learn(X)
-            if self._names is None and not self.completer.frozen:
-                self.completer.names = self._names = self.layout.wanted
-            if not started and not (self.hold and self.completer.started):
-                self.means += len(rows)
-            self.blank += len(rows) - sum(item.told for item in items)
-        self.total += len(rows)
-        self.taken += len(rows)
+            self.model.learn(X)
+            if self.model.names is None and not self.model.frozen:
+                self.model.set_names(layout.wanted)
+            if not was_fitted and not (self.hold and self.model.is_fitted):
+                self.counts.warmup_rows += len(rows)
+            self.counts.empty_rows += len(rows) - sum(item.has_values for item in items)
+        self.counts.total += len(rows)
+        self.counts.rows += len(rows)
         if items:
-            self.place, self._dirty = items[-1].line.place, True
-        self.tell.progress(self)
+            self.place, self._is_dirty = items[-1].line.place, True
+        self.reporter.status(self._describe)
 
     def _write(self, data: bytes) -> None:
         try:
             self.output.write(data)
+        except BrokenPipeError:
+            self.model.undo()
+            raise
         except OSError as error:
-            self.completer.undo()
-            if isinstance(error, BrokenPipeError):
-                raise
-            self.save()
-            raise Failure(
-                f"Can't write the output: {error.strerror}. Restart when this is mended: it goes "
-                "on from here.",
-                CANNOT_WRITE,
-            ) from None
+            self.model.undo()
+            problem = f"{error.strerror}. Correct this and repeat the command, which continues here"
+            raise OutputError(self.output.name, f"{problem}.") from None
 
     def save(self) -> None:
-        """Keep the state; if that fails, say so and try again next time."""
-        self._next_save = (self.total // self.save_every + 1) * self.save_every
-        if self.completer.frozen and not self.source.again and self.output.path is None:
+        """Save the state; report if that fails, and try again next time."""
+        every, counts = self.options.save_every, self.counts
+        self._next_save = (counts.total // every + 1) * every
+        if self.model.frozen and not self.lines.is_file and self.output.path is None:
             return
-        model = None
-        if not self.completer.frozen and self.taken:
-            model = self.completer.model
+        changed = None if self.model.frozen or not counts.rows else self.model.model
+        place = self.place if self.lines.is_file else None
         try:
-            position = {
-                "rows": self.total,
-                "header": self.header,
-                "input": self.place if self.source.again else None,
-                "output": self.output.place(),
-            }
-            self.positions.save(position, model)
+            position = Position(counts.total, self.detected.header, place, self.output.place())
+            self.checkpoint.save(position, changed)
         except OSError as error:
-            self.unsaved = error
-            self.tell.note(f"the state could not be saved: {error.strerror}. Trying again later.")
+            self._unsaved = error
+            self.reporter.problem(
+                f"The state could not be saved: {error.strerror}. It will be tried again."
+            )
         else:
-            self.unsaved, self._dirty = None, False
-            if self.taken:
-                self.tell.saved(self)
+            self._unsaved, self._is_dirty = None, False
+            if counts.rows:
+                self.reporter.event("saved", "", **self._facts())
 
+    def _facts(self) -> dict[str, Any]:
+        self.counts.saved = self._unsaved is None
+        self.counts.recent_error = self.model.recent_error
+        self.counts.seconds = round(time.monotonic() - self._began, 3)
+        return asdict(self.counts)
 
-def text_of(line: Line) -> str:
-    """The text of a line; raises BadLine."""
-    if line.wrong:
-        raise BadLine(line.wrong)
-    try:
-        text = line.data.decode("utf-8")
-    except UnicodeDecodeError as error:
-        raise BadLine(f"not UTF-8 at byte {error.start + 1}") from None
-    if "\0" in text:
-        raise BadLine("it has a zero byte")
-    return text.removeprefix("\ufeff") if line.number == 1 else text
+    def _describe(self) -> str:
+        counts, error = self.counts, self.model.recent_error
+        text = f"Imputed {plural(counts.rows, 'row')}"
+        text += f", {plural(counts.skipped, 'line')} could not be read" if counts.skipped else ""
+        return text + ("" if error is None else f"; recent error {error:.3g} (column mean = 1)")
+
+    def _report_bad(self, number: int, reason: str) -> None:
+        self.counts.skipped += 1
+        action = "kept" if self.options.on_error is OnError.KEEP else "skipped"
+        text = f"hirank: line {number} {action}: {reason}"
+        self.reporter.event("bad line", text, line=number, reason=reason)
+
+    def _report_end(self) -> None:
+        counts, reporter = self.counts, self.reporter
+        if counts.warmup_rows and not reporter.as_json:
+            rows = plural(counts.warmup_rows, "row")
+            reporter.note(
+                f"Imputed {rows} that arrived before the first fit with column means. Start with a "
+                "model (hirank fit), or pass --hold."
+            )
+        if counts.empty_rows and not reporter.as_json:
+            rows = plural(counts.empty_rows, "row")
+            reporter.note(f"Imputed {rows} without observed values with column means.")
+        if reporter.as_json or not reporter.quiet:
+            reporter.event("end", f"{self._describe()}.", **self._facts())

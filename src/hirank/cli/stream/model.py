@@ -1,127 +1,122 @@
-"""The model behind a stream: answers first, and learns afterwards where that gives the same."""
+"""The model of a stream, which imputes rows before it learns from them."""
 
 from __future__ import annotations
 
 from copy import copy
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from hirank import OnlineImputer, OnlineKFMC
 from hirank._typing import Array
-from hirank.cli.errors import Failure
-from hirank.estimators import OnlineImputer, OnlineKFMC
+from hirank.cli.models import feature_names, load_model, restore_columns
+from hirank.cli.reporter import Reporter
+from hirank.exceptions import ModelFileError
 
-MOST = 256
-"""Rows that are completed together."""
+if TYPE_CHECKING:
+    from hirank.estimators.saving import Model
+
+MAX_ROWS = 256
+"""Rows that are imputed together."""
 
 
-class Completer:
-    """Completes rows with a model, and lets it learn from them.
+class StreamModel:
+    """Imputes rows with a model, and updates it.
 
-    ``answer`` is what ``partial_fit_transform`` would give. Where a model completes rows before it
-    learns from them, learning waits for ``learn``: the rows can be on their way meanwhile.
+    `impute` gives what ``partial_fit_transform`` would. Where a model imputes rows before it learns
+    from them, learning waits for `learn`, so that the rows can be written in between.
 
     Parameters
     ----------
     model : OnlineImputer, OnlineKFMC, Imputer or KFMC
     frozen : bool
+        Learn nothing, as models of tables cannot.
     """
 
-    def __init__(self, model: Any, *, frozen: bool) -> None:
+    def __init__(self, model: Model, *, frozen: bool) -> None:
         self.model, self.frozen = model, frozen
         self._before = model
 
     @property
-    def started(self) -> bool:
+    def is_fitted(self) -> bool:
+        """Whether there is a model; before that, column means are imputed."""
         return bool(self.model.__sklearn_is_fitted__())
 
     @property
-    def first(self) -> bool:
-        """Whether it has answers before it has learned."""
-        return self.frozen or (self.started and isinstance(self.model, OnlineImputer))
+    def is_new(self) -> bool:
+        """Whether the model has not seen any rows, and does not know its columns."""
+        return not hasattr(self.model, "n_features_in_")
 
     @property
     def room(self) -> int:
-        """Rows that can be answered before something is learned."""
-        stream = getattr(self.model, "_stream", None)
-        if self.frozen:
-            return MOST
-        if stream is None:
-            return int(self.model._config().n_warmup)
-        return max(1, int(stream.needs(self.model._config())))
+        """The number of rows that can be imputed before something is learned."""
+        if self.frozen or not isinstance(self.model, OnlineImputer | OnlineKFMC):
+            return MAX_ROWS
+        config: Any = self.model._config()
+        return int(config.n_warmup) if self.is_new else max(1, self.model._stream.needs(config))
 
     @property
     def names(self) -> tuple[str, ...] | None:
-        names = getattr(self.model, "feature_names_in_", None)
-        return None if names is None else tuple(str(name) for name in names)
+        """The names of the columns."""
+        return feature_names(self.model)
 
-    @names.setter
-    def names(self, names: tuple[str, ...]) -> None:
+    def set_names(self, names: tuple[str, ...]) -> None:
+        """Set the names of the columns of a new model."""
         self.model.feature_names_in_ = np.array(names, dtype=object)
 
     @property
     def recent_error(self) -> float | None:
-        error = getattr(self.model, "recent_error_", float("nan"))
+        """The error of recent rows; None if it is not known."""
+        error = getattr(self.model, "recent_error_", np.nan)
         return float(error) if np.isfinite(error) else None
 
-    def answer(self, rows: Array) -> Array:
-        """Rows, n x m, completed; NaN where the model can't tell."""
+    def impute(self, rows: Array) -> Array:
+        """Return rows, n x m, imputed; NaN where nothing can be imputed."""
         self._before = copy(self.model)
-        if self.first and not np.isnan(rows).any():
-            return rows
-        if self.first:
-            filled = np.asarray(self.model.transform(rows), np.float64)
+        if self._waits(self.model):
+            if not np.isnan(rows).any():
+                return rows
+            filled = self.model.transform(rows)
         else:
-            filled = np.asarray(self.model.partial_fit_transform(rows), np.float64)
-        if filled.shape[1] < rows.shape[1]:  # features without any value in fit were dropped
-            whole = np.full(rows.shape, np.nan)
-            kept = self.model.has_values_
-            whole[:, kept] = filled[:, : int(kept.sum())]
-            return whole
-        return filled[:, : rows.shape[1]]
+            filled = self.model.partial_fit_transform(rows)
+        return restore_columns(np.asarray(filled, np.float64), self.model)
 
     def learn(self, rows: Array) -> None:
-        """From rows that were answered and written, if that is still to be done."""
-        if not self.frozen and self._was_first():
+        """Learn from rows that were imputed and written, unless `impute` did."""
+        if self._waits(self._before) and not self.frozen:
             self.model.partial_fit(rows)
         self._before = self.model
 
     def undo(self) -> None:
-        """Take back an answer that could not be written."""
+        """Take back rows that were imputed and could not be written."""
         self.model = self._before
 
-    def _was_first(self) -> bool:
-        # answer() has learned already if there was no model, or one that learns as it completes
-        before = self._before
-        return bool(before.__sklearn_is_fitted__()) and isinstance(before, OnlineImputer)
+    def _waits(self, model: Model) -> bool:
+        """Return whether rows are imputed first and learned from later."""
+        is_fitted = bool(model.__sklearn_is_fitted__())
+        return self.frozen or (is_fitted and isinstance(model, OnlineImputer))
 
 
-def opened(path: Path, *, frozen: bool, say: Any) -> Completer:
-    """The model of a file, or a new one if there is none yet."""
+def open_model(path: Path, reporter: Reporter, *, frozen: bool) -> StreamModel:
+    """Return the model of a file, or a new one if the file does not exist."""
     if not path.exists():
         if frozen:
-            raise Failure(f"There is no model {path} to complete rows with: leave out --frozen.")
-        say(f"There is no {path.name} yet: a new model learns from the first rows on.")
-        return Completer(OnlineImputer(random_state=0), frozen=False)
-    model = load(path)
+            raise ModelFileError(path, "No such file. Omit --frozen to start a new model.")
+        reporter.note(f"{path.name} does not exist: a new model learns from the first rows on.")
+        return StreamModel(OnlineImputer(random_state=0), frozen=False)
+    model = load_model(path)
     if not isinstance(model, OnlineImputer | OnlineKFMC):
-        if getattr(model, "time", None) is not None:
-            raise Failure(
-                f"The model {path} knows of time and needs the neighbors of a row: use hirank "
-                "apply, or fit it without --time."
+        if getattr(model, "time", None) not in (None, False):
+            raise ModelFileError(
+                path,
+                "This model imputes a row with the help of rows that are close in time. Use hirank "
+                "apply, or fit a model without --time.",
             )
         if not frozen:
-            say(f"{path.name} is a model of a table: it completes rows and learns nothing.")
+            reporter.note(f"{path.name} is a model of a table: it imputes rows and learns nothing.")
         frozen = True
-    completer = Completer(model, frozen=frozen)
-    if frozen and not completer.started:
-        raise Failure(f"The model {path} has not started yet: let it learn, without --frozen.")
-    return completer
-
-
-def load(path: Path) -> Any:
-    """The model of a file."""
-    import hirank
-
-    return hirank.load(path)
+    opened = StreamModel(model, frozen=frozen)
+    if frozen and not opened.is_fitted:
+        raise ModelFileError(path, "The model has seen too few rows. Omit --frozen.")
+    return opened

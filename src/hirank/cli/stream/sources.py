@@ -1,4 +1,8 @@
-"""Where lines come from: a pipe, a file, or a file that is followed while it grows."""
+"""Where lines come from: a pipe, a file, or a file that is followed while it grows.
+
+A file is recognized by its inode and its first bytes. One that is renamed and created again, as
+logs are, is followed to the new file; one that was truncated or replaced is an error.
+"""
 
 from __future__ import annotations
 
@@ -8,266 +12,260 @@ import select
 import stat
 import time
 from collections import deque
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
-BLOCK = 1 << 16
-LONGEST = 1 << 24
-"""Bytes of a line; whatever is longer is no row."""
-POLL = (0.005, 0.05)
-"""Seconds between two looks at a file that is followed: at first, and when it has been silent."""
-GRACE = 0.5
-"""Seconds for which a file that was renamed must be silent before it is left for the new one."""
-HEAD = 4096
+from hirank.exceptions import FileError
+from hirank.io.errors import reading
+
+BLOCK_BYTES = 1 << 16
+MAX_LINE_BYTES = 1 << 24
+HEAD_BYTES = 4096
+MIN_PAUSE, MAX_PAUSE = 0.005, 0.05
+"""Seconds between two reads of a file that is followed, after new lines and after none."""
+GRACE_SECONDS = 0.5
+"""How long a file that was renamed must not grow before the new one is read."""
 
 
 @dataclass(frozen=True)
-class Origin:
-    """Which file lines are from: a name may stand for another one later."""
+class Place:
+    """How much of a file was read, and by what the file is recognized."""
 
     path: str
-    device: int
-    inode: int
-    head: str  # digest of its first line
+    inode: str  # a number that may be too large for JSON
+    head: str  # digest of the first bytes, of those that were read
     head_size: int
+    offset: int  # bytes
+    line: int
+
+
+class Origin(NamedTuple):
+    """The file that a line is from."""
+
+    path: str
+    inode: str
+    head: bytes
+
+    def place(self, offset: int, line: int) -> Place:
+        """Return a place in this file."""
+        head = self.head[:offset]
+        return Place(self.path, self.inode, digest(head), len(head), offset, line)
 
 
 class Line(NamedTuple):
-    """A line without its end, and where it stood."""
+    """A line without its end, and where it was."""
 
     data: bytes
     ending: bytes
     number: int
-    start: int
-    end: int
+    end: int  # bytes up to and with its end
     origin: Origin | None = None
-    wrong: str = ""  # why it can't be read
+    problem: str = ""  # why it cannot be read
 
     @property
-    def place(self) -> dict[str, Any]:
-        """Enough to find the end of this line again, and to know it is this one."""
-        raw = self.data + self.ending
-        return {
-            "offset": self.end,
-            "line": self.number,
-            "last": digest(raw),
-            "last_size": len(raw) if not self.wrong else 0,
-            **({} if self.origin is None else vars(self.origin)),
-        }
+    def place(self) -> Place | None:
+        """The place after this line; None in a pipe."""
+        return None if self.origin is None else self.origin.place(self.end, self.number)
 
 
 class Stop(Protocol):
-    """Whether to stop, and something to wait on beside the input."""
+    """A request to stop, which can be waited for together with the input."""
 
-    asked: bool
+    requested: bool
 
     def wait(self, seconds: float | None, *fds: int) -> None:
-        """Until one of them can be read, the time is over, or a signal comes."""
+        """Wait until a file can be read, the time is over, or a signal arrives."""
 
 
 class Lines:
-    """Lines as they come. Give a pipe or a file that is open, by its number."""
+    """Lines of a pipe, as they arrive."""
 
-    live = True  # lines may keep us waiting
-    again = False  # lines can be read once more after a restart
+    is_live = True  # lines may have to be waited for
+    is_file = False  # lines can be read again after a restart
 
     def __init__(self, fd: int, stop: Stop) -> None:
         self.fd, self.stop, self.ended = fd, stop, False
         self.origin: Origin | None = None
         self._lines: deque[Line] = deque()
-        self._start(0, 0)
+        self._begin(0, 0)
 
-    def _start(self, offset: int, number: int) -> None:
-        self._rest, self._offset, self._number, self._lost = b"", offset, number, False
+    def _begin(self, offset: int, number: int) -> None:
+        self._rest, self._offset, self._number, self._is_long = b"", offset, number, False
 
     def take(self, most: int, *, whole: bool = False) -> list[Line]:
-        """Up to so many lines: what is there, at least one, or as many as come if `whole`.
+        """Return at most `most` lines: those that are there, at least one, or with `whole` all.
 
-        Nothing at the end of the input, and when asked to stop.
+        None are returned at the end of the input, and after a request to stop.
         """
-        while len(self._lines) < most and not self.ended and not self.stop.asked:
+        while len(self._lines) < most and not self.ended and not self.stop.requested:
             if not self._fill(wait=whole or not self._lines):
                 break
-        if self.stop.asked and self.again:
-            return []  # they will be there next time
+        if self.stop.requested and self.is_file:
+            return []  # they can be read next time
         return [self._lines.popleft() for _ in range(min(most, len(self._lines)))]
 
     def put_back(self, lines: list[Line]) -> None:
+        """Return lines to the front of the queue."""
         self._lines.extendleft(reversed(lines))
 
     def _fill(self, *, wait: bool) -> bool:
-        """Read some; False if there is nothing yet."""
+        """Read a block; return False if there is nothing yet."""
         self.stop.wait(None if wait else 0, self.fd)
-        if self.stop.asked:
+        if self.stop.requested or not (wait or select.select([self.fd], [], [], 0)[0]):
             return False
-        if not wait and not select.select([self.fd], [], [], 0)[0]:
-            return False
-        data = os.read(self.fd, BLOCK)
-        if data:
-            self._add(data)
-        else:
+        if not self._read():
             self._finish()
             self.ended = True
         return True
 
-    def _add(self, data: bytes) -> None:
-        *done, rest = data.split(b"\n")
-        for piece in done:
+    def _read(self) -> bool:
+        data = os.read(self.fd, BLOCK_BYTES)
+        *complete, rest = data.split(b"\n")
+        for piece in complete:
             self._push(self._rest + piece, b"\n")
             self._rest = b""
         self._rest += rest
-        if len(self._rest) > LONGEST:
+        if len(self._rest) > MAX_LINE_BYTES:
             self._offset += len(self._rest)
-            self._rest, self._lost = b"", True
+            self._rest, self._is_long = b"", True
+        return bool(data)
 
-    def _finish(self, wrong: str = "") -> None:
-        """The last line, if it does not end."""
-        if self._rest or self._lost:
-            self._push(self._rest, b"", wrong)
+    def _finish(self) -> None:
+        """Take the last line, if it has no end."""
+        if self._rest or self._is_long:
+            self._push(self._rest, b"")
             self._rest = b""
 
-    def _push(self, data: bytes, ending: bytes, wrong: str = "") -> None:
-        start = self._offset
+    def _push(self, data: bytes, ending: bytes) -> None:
         self._offset += len(data) + len(ending)
         self._number += 1
         if data.endswith(b"\r"):
             data, ending = data[:-1], b"\r" + ending
-        if self._lost:
-            wrong = f"longer than {LONGEST >> 20} MB"
-            self._lost = False
-        self._lines.append(
-            Line(data, ending, self._number, start, self._offset, self.origin, wrong)
-        )
+        problem = f"longer than {MAX_LINE_BYTES >> 20} MB" if self._is_long else ""
+        self._is_long = False
+        line = Line(data, ending, self._number, self._offset, self.origin, problem)
+        self._lines.append(line)
 
 
 class File(Lines):
-    """Lines of a file, from an offset on."""
+    """Lines of a file, from a place on."""
 
-    live, again = False, True
+    is_live, is_file = False, True
 
-    def __init__(self, path: Path, stop: Stop, place: dict[str, Any] | None = None) -> None:
+    def __init__(self, path: Path, stop: Stop, place: Place | None = None) -> None:
         super().__init__(os.open(path, os.O_RDONLY), stop)
         self.path = path
-        self.origin = origin_of(self.fd, path)
         if place is not None:
-            os.lseek(self.fd, place["offset"], os.SEEK_SET)
-            self._start(place["offset"], place["line"])
+            os.lseek(self.fd, place.offset, os.SEEK_SET)
+            self._begin(place.offset, place.line)
+        self.origin = self._find_origin()
+
+    def _find_origin(self) -> Origin:
+        head = os.pread(self.fd, HEAD_BYTES, 0)
+        return Origin(str(self.path.resolve()), str(os.fstat(self.fd).st_ino), head)
 
     def _fill(self, *, wait: bool) -> bool:
-        data = os.read(self.fd, BLOCK)
-        if data:
-            self._add(data)
-        else:
+        if not self._read():
             self._finish()
             self.ended = True
         return True
 
 
-class Followed(File):
-    """A file that grows, is renamed and made anew, or is emptied, as logs are.
+class FollowedFile(File):
+    """Lines of a file that grows; a line counts once it has its end.
 
-    A line counts once it has its end.
+    `at` is the file to begin with, if `path` was renamed and created again since the last run.
     """
 
-    live = True
+    is_live = True
 
-    def __init__(
-        self,
-        path: Path,
-        stop: Stop,
-        place: dict[str, Any] | None = None,
-        tell: Callable[[str], None] = lambda sentence: None,
-        at: Path | None = None,
-    ) -> None:
-        super().__init__(at or path, stop, place)
-        self.path, self._tell = path, tell
-        self._pause, self._silent, self._tail = POLL[0], time.monotonic(), b""
+    def __init__(self, path: Path, stop: Stop, place: Place | None, at: Path) -> None:
+        super().__init__(at, stop, place)
+        self.path = path
+        self._pause, self._last_read = MIN_PAUSE, time.monotonic()
 
     def _fill(self, *, wait: bool) -> bool:
-        here = self._offset + len(self._rest)
-        if os.fstat(self.fd).st_size < here or not self._same(here):
-            self._tell(f"{self.path} was cut off: it is read from its start.")
-            self._finish("cut off with the file")
-            os.lseek(self.fd, 0, os.SEEK_SET)
-            self._start(0, 0)
-            self.origin, self._tail = None, b""
-        data = os.read(self.fd, BLOCK)
-        if data:
-            if self.origin is None or not self.origin.head_size:
-                self.origin = origin_of(self.fd, self.path)
-            self._add(data)
-            self._tail = (self._tail + data)[-64:]
-            self._pause, self._silent = POLL[0], time.monotonic()
-            return True
-        if self._renewed():
-            return True
-        if wait:
-            self.stop.wait(self._pause)
-            self._pause = min(1.1 * self._pause, POLL[1])
-        return wait
+        if os.fstat(self.fd).st_size < self._offset + len(self._rest):
+            raise FileError(
+                self.path, "The file was truncated. Pass --restart to read it from its start."
+            )
+        if self.origin is None or len(self.origin.head) < HEAD_BYTES:
+            self.origin = self._find_origin()
+        if self._read():
+            self._pause, self._last_read = MIN_PAUSE, time.monotonic()
+        elif not self._open_next():
+            if wait:
+                self.stop.wait(self._pause)
+                self._pause = min(1.1 * self._pause, MAX_PAUSE)
+            return wait
+        return True
 
-    def _same(self, here: int) -> bool:
-        """Whether what was read last is still there."""
-        return os.pread(self.fd, len(self._tail), here - len(self._tail)) == self._tail
-
-    def _renewed(self) -> bool:
-        """Go over to a new file of the same name, if there is one and the old one is silent."""
+    def _open_next(self) -> bool:
+        """Open the file that was created in place of a renamed one, once that stops growing."""
         try:
-            now = os.stat(self.path)
-        except OSError:
-            return False
-        old = os.fstat(self.fd)
-        if (now.st_dev, now.st_ino) == (old.st_dev, old.st_ino):
-            return False
-        if time.monotonic() - self._silent < GRACE:
-            return False
-        try:
+            is_same = os.stat(self.path).st_ino == os.fstat(self.fd).st_ino
+            if is_same or time.monotonic() - self._last_read < GRACE_SECONDS:
+                return False
             fd = os.open(self.path, os.O_RDONLY)
-        except OSError:
+        except OSError:  # not created yet
             return False
         self._finish()
         os.close(self.fd)
-        self.fd, self.origin, self._tail = fd, origin_of(fd, self.path), b""
-        self._start(0, 0)
-        self._tell(f"{self.path} is a new file: it is read from its start.")
+        self.fd = fd
+        self._begin(0, 0)
+        self.origin = self._find_origin()
         return True
 
 
+def open_lines(
+    source: Path | None, saved: Place | None, stop: Stop, *, follow: bool
+) -> tuple[Lines, Place | None]:
+    """Open the input where it was read to; return it, and its place if it is a file.
+
+    Raise FileError if it cannot be read, or is not the file that `saved` is a place in.
+    """
+    if source is None:
+        lines = Lines(0, stop)
+        lines.is_live = not stat.S_ISREG(os.fstat(0).st_mode)
+        return lines, None
+    with reading(source):
+        if not stat.S_ISREG(os.stat(source).st_mode):
+            return Lines(os.open(source, os.O_RDONLY), stop), None
+        at = _find_file(source, saved, follow=follow)
+        place = saved if at is not None else None
+        if follow:
+            file: File = FollowedFile(source, stop, place, at or source)
+        else:
+            file = File(source, stop, place)
+    assert file.origin is not None
+    return file, place or file.origin.place(0, 0)
+
+
 def digest(data: bytes) -> str:
-    """By which bytes are known again."""
+    """Return by what bytes are recognized."""
     return hashlib.sha256(data).hexdigest()[:32]
 
 
-def origin_of(fd: int, path: Path) -> Origin:
-    """Which file this is."""
-    head = os.pread(fd, HEAD, 0).partition(b"\n")
-    first = head[0] + head[1]
-    info = os.fstat(fd)
-    return Origin(str(path.resolve()), info.st_dev, info.st_ino, digest(first), len(first))
+def _find_file(source: Path, saved: Place | None, *, follow: bool) -> Path | None:
+    """Return the file that a place is in; None if it is a place of another input."""
+    path, inode = str(source.resolve()), str(os.stat(source).st_ino)
+    if saved is None or (saved.path != path and saved.inode != inode):
+        return None
+    if _is_in(source, saved):
+        return source
+    for entry in os.scandir(Path(path).parent) if follow else ():
+        is_same = str(entry.inode()) == saved.inode and entry.is_file()
+        if is_same and _is_in(Path(entry.path), saved):
+            return Path(entry.path)
+    raise FileError(
+        source,
+        "This is not the file that was read before. Pass --restart to read it from its start.",
+    )
 
 
-def found_again(path: Path, place: dict[str, Any]) -> bool:
-    """Whether a file has the lines before a place."""
+def _is_in(path: Path, place: Place) -> bool:
+    """Return whether a file begins as that of a place, and is as long."""
     with path.open("rb") as file:
-        if digest(file.read(place["head_size"])) != place["head"]:
-            return False
-        size = place["last_size"]
-        file.seek(place["offset"] - size)
-        return digest(file.read(size)) == place["last"] if size else file.tell() <= _size(file)
-
-
-def _size(file: Any) -> int:
-    return os.fstat(file.fileno()).st_size
-
-
-def renamed(path: Path, place: dict[str, Any]) -> Path | None:
-    """The file of a place under another name in the same folder."""
-    for entry in os.scandir(path.resolve().parent):
-        info = entry.stat(follow_symlinks=False)
-        if stat.S_ISREG(info.st_mode) and info.st_ino == place["inode"]:
-            other = Path(entry.path)
-            if info.st_dev == place["device"] and found_again(other, place):
-                return other
-    return None
+        head = file.read(place.head_size)
+        return digest(head) == place.head and os.fstat(file.fileno()).st_size >= place.offset
