@@ -6,13 +6,13 @@ import sys
 
 import numpy as np
 import pytest
-from helpers.curves import csv_of, curve
-from helpers.streams import warm
+from helpers.curves import curve, to_csv
+from helpers.streams import save_fitted
 
 
 @pytest.fixture(scope="session")
 def hirank():
-    """Run `hirank ARGUMENTS`; gives the finished process."""
+    """A function that runs `hirank ARGUMENTS` and returns the finished process."""
 
     def run(*arguments, stdin=None, cwd=None, env=None, timeout=120):
         return subprocess.run(
@@ -31,10 +31,10 @@ def hirank():
 
 @pytest.fixture(scope="session")
 def curved(tmp_path_factory):
-    """A folder with table.csv (holes), its truth, and model.hirank learned from it."""
+    """A folder with table.csv, which has missing values, and truth.npy."""
     folder = tmp_path_factory.mktemp("curved")
-    truth, holes = curve()
-    (folder / "table.csv").write_text(csv_of(holes))
+    truth, missing = curve()
+    (folder / "table.csv").write_text(to_csv(missing))
     np.save(folder / "truth.npy", truth)
     return folder
 
@@ -49,7 +49,7 @@ def fitted(curved, hirank):
 
 @pytest.fixture(scope="session")
 def completed(curved, hirank, tmp_path_factory):
-    """What `hirank complete` gives with all its outputs: the process, and the folder."""
+    """The finished process of `hirank complete` with all its outputs, and the folder of these."""
     folder = tmp_path_factory.mktemp("completed")
     done = hirank(
         "complete", curved / "table.csv", "-o", "f.csv", "--save", "m.hirank",
@@ -61,15 +61,15 @@ def completed(curved, hirank, tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def model_bytes(tmp_path_factory):
-    """A stream model that has started, as a file."""
+    """The file of a fitted model of a stream."""
     path = tmp_path_factory.mktemp("model") / "model.hirank"
-    warm(path)
+    save_fitted(path)
     return path.read_bytes()
 
 
 @pytest.fixture
 def model(tmp_path, model_bytes):
-    """A copy of it to work with."""
+    """A copy of this file."""
     path = tmp_path / "model.hirank"
     path.write_bytes(model_bytes)
     return path

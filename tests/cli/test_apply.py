@@ -2,7 +2,7 @@ import csv
 import json
 
 import numpy as np
-from helpers.curves import csv_of, curve
+from helpers.curves import curve, to_csv
 
 
 def read(path):
@@ -10,41 +10,32 @@ def read(path):
         return list(csv.reader(file))
 
 
-def test_new_rows_are_filled_in_any_order_of_columns(fitted, hirank, tmp_path):
-    truth, holes = curve(40, seed=5)
-    (tmp_path / "new.csv").write_text(csv_of(holes[:, [2, 0, 3, 1]], "cadb"))
+def test_columns_are_matched_by_name(fitted, hirank, tmp_path):
+    truth, missing = curve(40, seed=5)
+    (tmp_path / "new.csv").write_text(to_csv(missing[:, [2, 0, 3, 1]], "cadb"))
     done = hirank("apply", "new.csv", "-m", fitted / "model.hirank", "-o", "f.csv", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
-    filled = np.array([[float(x) for x in row[1:5]] for row in read(tmp_path / "f.csv")[1:]])
-    back = filled[:, [1, 3, 0, 2]]
-    error = (back - truth)[np.isnan(holes)]
+    imputed = np.array([[float(x) for x in row[1:5]] for row in read(tmp_path / "f.csv")[1:]])
+    back = imputed[:, [1, 3, 0, 2]]
+    error = (back - truth)[np.isnan(missing)]
     assert np.sqrt(np.mean(error**2)) < 0.15
 
 
-def test_pieces_make_no_difference(fitted, hirank, tmp_path):
-    _, holes = curve(50, seed=6)
-    (tmp_path / "new.csv").write_text(csv_of(holes))
+def test_the_number_of_rows_at_a_time_makes_no_difference(fitted, hirank, tmp_path):
+    _, missing = curve(50, seed=6)
+    (tmp_path / "new.csv").write_text(to_csv(missing))
     for rows in (7, 1000):
         done = hirank(
-            "apply",
-            "new.csv",
-            "-m",
-            fitted / "model.hirank",
-            "-o",
-            f"{rows}.csv",
-            "--rows",
-            rows,
-            "--interval",
-            "0.8",
-            cwd=tmp_path,
-        )
+            "apply", "new.csv", "-m", fitted / "model.hirank", "-o", f"{rows}.csv",
+            "--rows", rows, "--interval", "0.8", cwd=tmp_path,
+        )  # fmt: skip
         assert done.returncode == 0, done.stderr
     assert (tmp_path / "7.csv").read_bytes() == (tmp_path / "1000.csv").read_bytes()
 
 
-def test_lacking_columns_are_listed(fitted, hirank, tmp_path):
-    _, holes = curve(20)
-    (tmp_path / "new.csv").write_text(csv_of(holes, "abxd"))
+def test_columns_that_the_table_lacks_are_listed(fitted, hirank, tmp_path):
+    _, missing = curve(20)
+    (tmp_path / "new.csv").write_text(to_csv(missing, "abxd"))
     done = hirank("apply", "new.csv", "-m", fitted / "model.hirank", "-o", "f.csv", cwd=tmp_path)
     assert done.returncode == 3
     assert "c" in done.stderr
@@ -52,7 +43,7 @@ def test_lacking_columns_are_listed(fitted, hirank, tmp_path):
     assert not (tmp_path / "f.csv").exists()
 
 
-def test_words_where_numbers_should_be(fitted, hirank, tmp_path):
+def test_words_in_numeric_columns_are_reported_with_their_line(fitted, hirank, tmp_path):
     (tmp_path / "new.csv").write_text("a,b,c,d\n1,2,3,4\n1,oops,3,4\n")
     done = hirank("apply", "new.csv", "-m", fitted / "model.hirank", "-o", "f.csv", cwd=tmp_path)
     assert done.returncode == 3
@@ -76,7 +67,7 @@ def test_the_model_is_never_changed(fitted, hirank, tmp_path):
     assert (fitted / "model.hirank").read_bytes() == before
 
 
-def test_no_model(hirank, fitted, tmp_path):
+def test_a_file_that_is_not_a_model(hirank, fitted, tmp_path):
     (tmp_path / "m.hirank").write_text("no model")
     for model in ("m.hirank", "none.hirank"):
         done = hirank("apply", fitted / "table.csv", "-m", model, "-o", "f.csv", cwd=tmp_path)

@@ -11,15 +11,15 @@ def test_table_and_plot(hirank, curved, tmp_path):
 
 
 def test_best_comes_first(hirank, curved):
-    facts = json.loads(hirank("compare", curved / "table.csv", "--json", "--hide", 0.2).stdout)
+    facts = json.loads(hirank("compare", curved / "table.csv", "--json", "--hold-out", 0.2).stdout)
     assert {row["method"] for row in facts["results"]} == METHODS
     errors = [row["error"] for row in facts["results"]]
     assert errors == sorted(errors)
     assert facts["results"][-1]["method"] == "column mean"
 
 
-def test_too_small(hirank, tmp_path):
+def test_too_few_values_to_hold_out(hirank, tmp_path):
     (tmp_path / "t.csv").write_text("a,b\n1,2\n2,3\n3,5\n")
     done = hirank("compare", "t.csv", cwd=tmp_path)
     assert done.returncode == 3
-    assert "--hide" in done.stderr
+    assert "--hold-out" in done.stderr

@@ -6,10 +6,10 @@ import sys
 
 import numpy as np
 import pytest
-from helpers.curves import csv_of, curve
+from helpers.curves import curve, to_csv
 
 QUICK = ("--max-time", "2")
-"""Where it does not matter how good the fills are."""
+"""Where accuracy is not the point."""
 
 
 def cells(path):
@@ -17,7 +17,7 @@ def cells(path):
         return list(csv.reader(file))
 
 
-def test_fills_every_hole_and_touches_nothing_else(completed, curved):
+def test_missing_cells_are_imputed_and_all_others_are_written_as_they_were(completed, curved):
     done, folder = completed
     before, after = cells(curved / "table.csv"), cells(folder / "f.csv")
     truth = np.load(curved / "truth.npy")
@@ -29,7 +29,7 @@ def test_fills_every_hole_and_touches_nothing_else(completed, curved):
             else:
                 errors.append(float(y) - truth[i - 1, j - 1])
     assert np.sqrt(np.mean(np.square(errors))) < 0.15
-    assert "Filled" in done.stdout
+    assert "Imputed" in done.stdout
     assert "'id', 'kind'" in done.stderr  # passed through, with a note
 
 
@@ -48,7 +48,7 @@ def test_model_report_and_intervals(completed):
 def test_json_is_all_there_is_on_standard_output(hirank, curved, tmp_path):
     done = hirank("complete", curved / "table.csv", "-o", tmp_path / "f.csv", "--json", *QUICK)
     facts = json.loads(done.stdout)
-    assert facts["filled"] == facts["missing"] > 0
+    assert facts["imputed"] == facts["missing"] > 0
     assert facts["error"] < 1
     assert facts["notes"]
     assert done.stderr == ""
@@ -63,44 +63,32 @@ def test_table_on_standard_input_and_output(hirank, curved, tmp_path):
 
 
 def test_marker_of_missing_values(hirank, tmp_path):
-    _truth, holes = curve()
-    text = csv_of(holes).replace(",,", ",-200,").replace(",,", ",-200,")
+    _truth, missing = curve()
+    text = to_csv(missing).replace(",,", ",-200,").replace(",,", ",-200,")
     (tmp_path / "t.csv").write_text(text)
     done = hirank("complete", "t.csv", "-o", "f.csv", "--missing", "-200", *QUICK, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert "-200" not in (tmp_path / "f.csv").read_text()
 
 
-def test_rows_in_order_of_dates(hirank, tmp_path):
+def test_times_may_be_dates(hirank, tmp_path):
     t = np.arange(120) / 10
     table = np.column_stack([np.sin(t), np.cos(t), np.sin(2 * t)])
-    holes = table.copy()
-    holes[40:45, 0] = holes[80:84, 1] = holes[20:23, 2] = np.nan
-    lines = csv_of(holes, "xyz", ids=False).splitlines()
+    missing = table.copy()
+    missing[40:45, 0] = missing[80:84, 1] = missing[20:23, 2] = np.nan
+    lines = to_csv(missing, "xyz", ids=False).splitlines()
     stamped = [
         f"2024-01-{1 + i // 24:02d} {i % 24:02d}:00,{line}" for i, line in enumerate(lines[1:])
     ]
     (tmp_path / "log.csv").write_text("\n".join([f"when,{lines[0]}", *stamped]))
     done = hirank(
-        "complete",
-        "log.csv",
-        "-o",
-        "f.csv",
-        "--time",
-        "when",
-        "--save",
-        "m.hirank",
-        "--report",
-        "page.html",
-        "--interval",
-        "0.8",
-        *QUICK,
-        cwd=tmp_path,
-    )
+        "complete", "log.csv", "-o", "f.csv", "--time", "when", "--save", "m.hirank",
+        "--report", "page.html", "--interval", "0.8", *QUICK, cwd=tmp_path,
+    )  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert "nominal: 80" in (tmp_path / "page.html").read_text(encoding="utf-8")
     filled = np.array([[float(x) for x in row[1:4]] for row in cells(tmp_path / "f.csv")[1:]])
-    assert np.abs(filled - table)[np.isnan(holes)].max() < 0.3
+    assert np.abs(filled - table)[np.isnan(missing)].max() < 0.3
     again = hirank("apply", "log.csv", "-m", "m.hirank", "-o", "g.csv", cwd=tmp_path)
     assert again.returncode == 0, again.stderr
 
@@ -121,6 +109,17 @@ def test_integers_and_bounds(hirank, tmp_path):
     counts = [row[0] for row in cells(tmp_path / "f.csv")[1:]]
     assert all(count.lstrip("-").isdigit() for count in counts)
     assert all(0 <= int(counts[i - 1]) <= 15 for i in range(3, 60, 5))
+
+
+def test_rows_in_order_may_be_a_column_named_rows(hirank, tmp_path):
+    t = np.arange(80) / 10
+    table = np.column_stack([t, np.sin(t), np.cos(t)])
+    table[30:33, 1] = table[50:54, 2] = np.nan
+    (tmp_path / "log.csv").write_text(to_csv(table, ["rows", "x", "y"], ids=False))
+    for name, options in (("a.csv", ["--in-order"]), ("b.csv", ["--time", "rows"])):
+        done = hirank("complete", "log.csv", "-o", name, *options, *QUICK, cwd=tmp_path)
+        assert done.returncode == 0, done.stderr
+        assert all(cell for row in cells(tmp_path / name) for cell in row)
 
 
 BAD = {
@@ -181,9 +180,10 @@ def test_full_disk(hirank, curved):
         (("--bounds", "zz=0:1"), "zz"),
         (("--integers", "zz"), "zz"),
         (("--time", "zz"), "zz"),
-        (("--max-gap", "3"), "--time"),
-        (("--max-time", "-1"), "seconds"),
-        (("--interval", "2"), "probability"),
+        (("--max-gap", "3"), "--max-gap requires --time."),
+        (("--time", "a", "--in-order"), "--in-order cannot be combined with --time."),
+        (("--max-time", "-1"), "--max-time must be"),
+        (("--interval", "2"), "--interval must be between 0 and 1"),
     ],
 )
 def test_wrong_options(hirank, curved, tmp_path, options, word):
@@ -193,7 +193,7 @@ def test_wrong_options(hirank, curved, tmp_path, options, word):
     assert not (tmp_path / "f.csv").exists()
 
 
-def test_almost_numeric_column_is_told(hirank, tmp_path):
+def test_almost_numeric_columns_are_reported(hirank, tmp_path):
     rows = [f"{i},{'error' if i == 30 else i * 2},{i % 7}" for i in range(60)]
     (tmp_path / "t.csv").write_text("\n".join(["a,b,c", *rows]) + "\n")
     done = hirank("complete", "t.csv", "-o", "f.csv", *QUICK, cwd=tmp_path)

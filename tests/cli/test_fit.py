@@ -1,7 +1,7 @@
 import json
 
 
-def test_learns_and_keeps_a_model(fitted, hirank, tmp_path):
+def test_a_model_is_fitted_and_saved(fitted, hirank, tmp_path):
     assert (fitted / "model.hirank").stat().st_size > 1000
     done = hirank(
         "fit", fitted / "table.csv", "-m", tmp_path / "m.hirank", "--max-time", 2, "--json"
@@ -12,19 +12,13 @@ def test_learns_and_keeps_a_model(fitted, hirank, tmp_path):
     assert facts["model"].endswith("m.hirank")
 
 
-def test_the_summary_is_shown(fitted, hirank, tmp_path):
+def test_the_summary_is_printed(fitted, hirank, tmp_path):
+    page = tmp_path / "r.html"
     done = hirank(
-        "fit",
-        fitted / "table.csv",
-        "-m",
-        tmp_path / "m.hirank",
-        "--max-time",
-        3,
-        "--report",
-        tmp_path / "r.html",
+        "fit", fitted / "table.csv", "-m", tmp_path / "m.hirank", "--max-time", 3, "--report", page
     )
-    assert "hidden entries" in done.stdout
-    assert (tmp_path / "r.html").exists()
+    assert "held-out entries" in done.stdout
+    assert page.exists()
 
 
 def test_does_not_overwrite_a_model(fitted, hirank):

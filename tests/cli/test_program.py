@@ -1,4 +1,4 @@
-"""Help, completion, and what is imported before anything is asked."""
+"""Help, completion of the shell, and modules that are imported."""
 
 import os
 import shutil
@@ -21,13 +21,13 @@ def test_help_names_every_command(hirank):
 @pytest.mark.parametrize("command", COMMANDS)
 def test_help_of_a_command_begins_with_an_example(hirank, command):
     lines = [line.strip() for line in hirank(command, "--help").stdout.splitlines()]
-    said = [line for line in lines if line]
-    assert said[0].startswith("Usage")
-    assert said[1].startswith("Example: ")
-    assert f"hirank {command}" in said[1]
+    shown = [line for line in lines if line]
+    assert shown[0].startswith("Usage")
+    assert shown[1].startswith("Example: ")
+    assert f"hirank {command}" in shown[1]
 
 
-def test_help_loads_nothing_heavy():
+def test_help_imports_no_large_package():
     code = (
         "import sys; sys.argv = ['hirank', '--help']\n"
         "from hirank.cli import main\n"
@@ -42,11 +42,11 @@ def test_version(hirank):
     assert hirank("--version").stdout.startswith("hirank 0.")
 
 
-def test_no_such_command(hirank):
+def test_unknown_command(hirank):
     assert hirank("fill").returncode == 2
 
 
-def test_without_the_extra_one_line_says_what_to_install(tmp_path):
+def test_without_the_extra_one_line_names_the_package_to_install(tmp_path):
     (tmp_path / "typer.py").write_text("raise ModuleNotFoundError(name='typer')")
     done = subprocess.run(
         [sys.executable, "-m", "hirank", "--help"], capture_output=True, text=True, check=False,

@@ -1,4 +1,4 @@
-"""``hirank stream`` as people run it: a process of its own, signals, pipes and growing files."""
+"""``hirank stream`` in a process: signals, pipes and growing files."""
 
 import json
 import os
@@ -11,18 +11,20 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from helpers.streams import NAMES, OPTIONS, csv, finish, running, table
+from helpers.streams import NAMES, csv, finish, running, table
 
 import hirank
 
 pytest.importorskip("typer")
-from hirank.cli.stream.command import run
+from hirank.cli.app import Stream
+from hirank.cli.reporter import Reporter
+from hirank.cli.stream import run
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="signals and pipes of POSIX")
 
 
 def completed(model_bytes: bytes, X: np.ndarray, tmp_path: Path) -> np.ndarray:
-    """The rows as the library completes them."""
+    """Return the rows as the library imputes them."""
     path = tmp_path / "other.hirank"
     path.write_bytes(model_bytes)
     return hirank.load(path).partial_fit_transform(_frame(X))
@@ -33,8 +35,8 @@ def _frame(X: np.ndarray) -> object:
     return pandas.DataFrame(X, columns=list(NAMES))
 
 
-def line_of(stream: object, seconds: float = 30) -> bytes:
-    """The next line; an error if it does not come."""
+def next_line(stream: object, seconds: float = 30) -> bytes:
+    """Return the next line; fail if it does not arrive."""
     data = b""
     end = time.monotonic() + seconds
     while not data.endswith(b"\n"):
@@ -53,7 +55,7 @@ def until(condition: object, seconds: float = 30) -> None:
         time.sleep(0.005)
 
 
-def test_rows_come_out_at_once_and_only_holes_change(model, model_bytes, tmp_path):
+def test_rows_are_written_at_once_and_only_missing_cells_change(model, model_bytes, tmp_path):
     X = table(40, seed=1)
     text = csv(X).splitlines(keepends=True)
     out = []
@@ -61,7 +63,7 @@ def test_rows_come_out_at_once_and_only_holes_change(model, model_bytes, tmp_pat
         for line in text:  # each answer is there before the next row is sent
             process.stdin.write(line.encode())
             process.stdin.flush()
-            out.append(line_of(process.stdout).decode())
+            out.append(next_line(process.stdout).decode())
         process.send_signal(signal.SIGINT)  # the input is still open
         events = [json.loads(line) for line in process.stderr.read().splitlines()]
         assert process.wait(30) == 130
@@ -82,7 +84,8 @@ def test_rows_come_out_at_once_and_only_holes_change(model, model_bytes, tmp_pat
     assert hirank.load(model).n_samples_seen_ == 90
 
 
-def test_killed_again_and_again_it_gives_what_one_run_gives(model, model_bytes, tmp_path, capfd):
+@pytest.mark.slow
+def test_killed_runs_give_what_one_run_gives(model, model_bytes, tmp_path, capfd):
     source = tmp_path / "in.csv"
     text = csv(table(500, seed=2)).splitlines(keepends=True)
     text.insert(200, "nonsense\n")
@@ -103,7 +106,7 @@ def test_killed_again_and_again_it_gives_what_one_run_gives(model, model_bytes, 
     whole = tmp_path / "whole.csv"
     once = tmp_path / "once.hirank"
     once.write_bytes(model_bytes)
-    run(**OPTIONS | {"model": once, "source": source, "output": str(whole), "save_every": 40})
+    run(Stream(model=once, source=source, output=str(whole), save_every=40), Reporter())
     assert "line 201 skipped: 1 cells instead of 6" in capfd.readouterr().err
     assert max(sizes) <= whole.stat().st_size
     assert out.read_bytes() == whole.read_bytes()
@@ -112,7 +115,7 @@ def test_killed_again_and_again_it_gives_what_one_run_gives(model, model_bytes, 
     assert not [p for p in tmp_path.iterdir() if "next" in p.name]
 
 
-def test_a_followed_file_may_grow_be_renamed_and_be_emptied(model, tmp_path):
+def test_a_followed_file_may_grow_and_be_renamed_and_created_again(model, tmp_path):
     log, out = tmp_path / "log.csv", tmp_path / "out.csv"
     X = table(40, seed=4)
     follow = ("-m", model, log, "--follow", "-o", out)
@@ -131,18 +134,14 @@ def test_a_followed_file_may_grow_be_renamed_and_be_emptied(model, tmp_path):
             file.write(csv(X[10:15], header=False, first=10))
         log.write_text(csv(X[15:20], first=15))  # with a header of its own
         until(lambda: lines() == 21)
-        os.truncate(log, 0)
-        with log.open("a") as file:
-            file.write(csv(X[20:22], header=False, first=20))
-        until(lambda: lines() == 23)
         process.send_signal(signal.SIGTERM)
         assert process.wait(30) == 0
 
-    # While nobody looks: the file is renamed with two more rows, and made anew.
+    # Between two runs the file is renamed with two more rows, and created again.
     with log.open("a") as file:
-        file.write(csv(X[22:24], header=False, first=22))
+        file.write(csv(X[20:22], header=False, first=20))
     log.rename(tmp_path / "log.csv.2")
-    log.write_text(csv(X[24:30], first=24))
+    log.write_text(csv(X[22:30], first=22))
     with running(*follow) as process:
         until(lambda: lines() == 31)
         process.send_signal(signal.SIGTERM)
@@ -150,6 +149,26 @@ def test_a_followed_file_may_grow_be_renamed_and_be_emptied(model, tmp_path):
     ids = re.findall(r"^r(\d+)", out.read_text(), re.MULTILINE)
     assert [int(i) for i in ids] == list(range(30))
     assert out.read_text().count("id,") == 1
+
+    # A second rotation, of which the first file is gone, cannot be followed.
+    (tmp_path / "log.csv.3").write_bytes(log.read_bytes())
+    log.unlink()
+    log.write_text(csv(X[30:], first=30))
+    done = finish(*follow)
+    assert done.returncode == 3
+    assert b"not the file that was read before. Pass --restart" in done.stderr
+
+
+def test_a_followed_file_that_is_truncated_ends_the_run_with_the_state_saved(model, tmp_path):
+    log = tmp_path / "log.csv"
+    log.write_text(csv(table(10, seed=4)))
+    with running("-m", model, log, "--follow") as process:
+        for _ in range(11):
+            next_line(process.stdout)
+        os.truncate(log, 0)
+        assert process.wait(30) == 3
+        assert b"was truncated. Pass --restart" in process.stderr.read()
+    assert hirank.load(model).n_samples_seen_ == 60
 
 
 def test_json_lines_keep_their_values(model, model_bytes, tmp_path):
@@ -180,7 +199,7 @@ def test_a_broken_pipe_ends_quietly_with_the_state_saved(model):
         process.stdin.write(text[: len(text) // 4])
         process.stdin.flush()
         for _ in range(31):
-            line_of(process.stdout)
+            next_line(process.stdout)
         process.stdout.close()
         with suppress(BrokenPipeError):
             process.stdin.write(text[len(text) // 4 :])

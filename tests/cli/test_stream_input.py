@@ -1,4 +1,4 @@
-"""``hirank stream`` within this process: bad lines, columns, positions, and what is refused."""
+"""``hirank stream`` in this process: bad lines, columns, positions, and errors."""
 
 import json
 import math
@@ -8,30 +8,31 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from helpers.streams import NAMES, OPTIONS, csv, small, table
+from helpers.estimators import fast_kfmc
+from helpers.streams import NAMES, csv, small, table
 
 import hirank
-from hirank.cli.errors import Failure
-from hirank.cli.stream.checkpoint import Output, Positions
+from hirank.cli.stream.checkpoint import Checkpoint, Output, Position
 from hirank.cli.stream.lines import BadLine, CellFormat, Delimited, JsonLines, split
+from hirank.exceptions import FileError, InputError, OutputError, OutputExistsError, ParameterError
 from hirank.io.dialect import Dialect
 
 pytest.importorskip("typer")
-from hirank.cli.stream.command import run
+from hirank.cli.app import Stream
+from hirank.cli.options import Decimal, OnError
+from hirank.cli.reporter import Reporter
+from hirank.cli.stream import run
 
 
 def stream(model: Path, text: str | bytes | Path, **options: object) -> str:
-    """Rows of a file, completed."""
+    """Return the rows of a file, imputed."""
     source = text if isinstance(text, Path) else model.with_name("in.csv")
     if not isinstance(text, Path):
         source.write_bytes(text.encode() if isinstance(text, str) else text)
     out = model.with_name("out.csv")
-    given = OPTIONS | {"model": model, "source": source, "output": str(out), "restart": True}
-    try:
-        run(**given | {"force": True} | options)
-    finally:
-        written = out.read_bytes().decode("utf-8", "surrogateescape") if out.exists() else ""
-    return written
+    given = {"source": source, "output": str(out), "restart": True, "force": True} | options
+    run(Stream(model=model, **given), Reporter())
+    return out.read_bytes().decode("utf-8", "surrogateescape")
 
 
 BAD = {
@@ -50,40 +51,39 @@ def lines_with_bad() -> bytes:
     return b"".join(lines[:2] + [line + b"\n" for line, _ in BAD.values()] + lines[2:])
 
 
-def test_bad_lines_are_told_by_their_number_and_nothing_else_is_lost(model, capfd):
+def test_bad_lines_are_reported_by_their_number_and_nothing_else_is_lost(model, capfd):
     clean = stream(model, csv(table(6)), frozen=True)
     capfd.readouterr()
     assert stream(model, lines_with_bad(), frozen=True) == clean
-    told = capfd.readouterr().err
+    printed = capfd.readouterr().err
     for number, (_, reason) in BAD.items():
-        assert f"line {number} skipped: " in told
-        assert reason in told
-    assert "6 rows completed, 7 lines could not be read" in told
+        assert f"line {number} skipped: " in printed
+        assert reason in printed
+    assert "Imputed 6 rows, 7 lines could not be read" in printed
 
 
 def test_bad_lines_can_be_kept_or_end_the_run(model, capfd):
-    kept = stream(model, lines_with_bad(), on_error="keep").encode("utf-8", "surrogateescape")
+    kept = stream(model, lines_with_bad(), on_error=OnError.KEEP).encode("utf-8", "surrogateescape")
     assert kept.splitlines()[2:9] == [line for line, _ in BAD.values()]
     assert len(kept.splitlines()) == 14
 
     before = hirank.load(model).n_samples_seen_
-    with pytest.raises(Failure, match="line 3: 4 cells instead of 6") as failure:
-        stream(model, lines_with_bad(), on_error="stop")
-    assert failure.value.code == 3
+    with pytest.raises(InputError, match="Line 3: 4 cells instead of 6"):
+        stream(model, lines_with_bad(), on_error=OnError.STOP)
     assert hirank.load(model).n_samples_seen_ == before + 1
-    # Mended, it goes on with the very line.
+    # Corrected, it continues with this line.
     source = model.with_name("in.csv")
     text = source.read_bytes().replace(b"r1,1,2,3\n", b"r1,,2,3,1,x\n")
     source.write_bytes(text)
     capfd.readouterr()
     done = stream(model, source, restart=False, force=False)
-    assert "6 rows completed, 6 lines could not be read" in capfd.readouterr().err
+    assert "Imputed 6 rows, 6 lines could not be read" in capfd.readouterr().err
     ids = [line.split(",")[0] for line in done.splitlines()]
     assert ids == ["id", "r0000", "r1", *(f"r{i:04}" for i in range(1, 6))]
 
 
-def test_not_one_good_line_is_a_failure(model):
-    with pytest.raises(Failure, match="Not one line"):
+def test_an_input_without_rows_is_an_error(model):
+    with pytest.raises(InputError, match="No line could be read"):
         stream(model, "id,d,c,b,a,note\n1,2\n3\n")
 
 
@@ -91,18 +91,18 @@ def test_a_new_model_gives_what_the_library_gives(tmp_path):
     X = table(260)
     path = tmp_path / "new.hirank"
     done = stream(path, csv(X))
-    model = hirank.OnlineKFMC(random_state=0)
+    model = hirank.OnlineImputer(random_state=0)
     expected = np.vstack(
         [model.partial_fit_transform(X[:200, ::-1]), model.transform(X[200:, ::-1])]
     )
     got = [[float(x) for x in line.split(",")[1:5]] for line in done.splitlines()[1:]]
     np.testing.assert_allclose(got[:250], expected[:250], rtol=1e-5, atol=1e-6)
-    kept = hirank.load(path)
-    assert kept.n_samples_seen_ == 260
-    assert list(kept.feature_names_in_) == list("dcba")
+    saved = hirank.load(path)
+    assert saved.n_samples_seen_ == 260
+    assert list(saved.feature_names_in_) == list("dcba")
 
 
-def test_all_that_is_missing_is_filled(model):
+def test_all_markers_of_missing_values_are_imputed(model):
     lines = "a,b,c,d\n0.5,,NA,-200\n0.25,null,n/a,NaN\n0.5,None, ,-200.0\n"
     done = stream(model, lines, missing=["-200"], frozen=True)
     cells = [line.split(",") for line in done.splitlines()[1:]]
@@ -113,9 +113,9 @@ def test_all_that_is_missing_is_filled(model):
     np.testing.assert_allclose([[float(x) for x in row[1:]] for row in cells[:2]], curve, atol=0.2)
 
 
-def test_other_dialects_survive(model):
+def test_other_dialects_are_kept(model):
     text = '\ufeff"a";b;c;d\r\n0,50;;0,125;0,07\r\n;"0,04";;0,8\r\n'
-    done = stream(model, text, decimal=",", frozen=True)
+    done = stream(model, text, decimal=Decimal.COMMA, frozen=True)
     lines = done.split("\r\n")
     assert lines[0] == '\ufeff"a";b;c;d'
     assert re.fullmatch(r"0,50;-?0,\d+;0,125;0,07", lines[1])
@@ -126,27 +126,26 @@ def test_other_dialects_survive(model):
 
 
 @pytest.mark.parametrize(
-    ("text", "options", "message"),
+    ("text", "options", "kind", "message"),
     [
-        ("", {}, "empty"),
-        ("a,b,c\n1,2,3\n", {}, "Lacking: d. Not in the model: none"),
-        ("a,b,c,e\n1,2,3,4\n", {}, "Lacking: d. Not in the model: e"),
-        ("a,b,c,d,d\n1,2,3,4,5\n", {}, "must differ; twice or more: 'd'"),
-        ("1,2,3,4\n5,6,7,8\n", {}, "give --columns"),
-        ("a,b,c,d\n1,2,3,4\n", {"ids": ["x"]}, "--id x"),
-        ("a,b,c,d\n1,2,3,4\n", {"form": "xml"}, "--format must be"),
-        ("a,b,c,d\n1,2,3,4\n", {"delimiter": ";;"}, "--delimiter"),
-        ("a,b,c,d\n1,2,3,4\n", {"follow": True, "source": None}, "needs a FILE"),
-        ('{"a": 1}\n', {"columns": "a,b"}, "for CSV"),
-        (b"\x1f\x8b\x08\x00", {}, "compressed"),
-        (b"a,b,c,\xff\n", {}, "first line can't be read: not UTF-8"),
-        ("a,b,c,d\n1,2,3,4\n", {"force": False}, "--force overwrites"),
-        ("a,b,c,d\n1,2,3,4\n", {"source": Path("/nowhere.csv")}, "Can't read"),
+        ("", {}, InputError, "The input is empty"),
+        ("a,b,c\n1,2,3\n", {}, InputError, "lacks columns of the model: d. Columns that are not"),
+        ("a,b,c,e\n1,2,3,4\n", {}, InputError, "not in the model: e"),
+        ("a,b,c,d,d\n1,2,3,4,5\n", {}, InputError, "Several columns are named 'd'"),
+        ("1,2,3,4\n5,6,7,8\n", {}, InputError, "Pass --columns"),
+        ("a,b,c,d\n1,2,3,4\n", {"ids": ["x"]}, ParameterError, "ids names 'x'"),
+        ("a,b,c,d\n1,2,3,4\n", {"delimiter": ";;"}, ParameterError, "must be one character"),
+        ("a,b,c,d\n1,2,3,4\n", {"follow": True, "source": None}, ParameterError, "requires a FILE"),
+        ('{"a": 1}\n', {"columns": "a,b"}, ParameterError, "is for CSV"),
+        (b"\x1f\x8b\x08\x00", {}, InputError, "compressed"),
+        (b"a,b,c,\xff\n", {}, InputError, "first line cannot be read: not UTF-8"),
+        ("a,b,c,d\n1,2,3,4\n", {"force": False}, OutputExistsError, "Pass --force"),
+        ("a,b,c,d\n1,2,3,4\n", {"source": Path("/none.csv")}, FileError, "No such file"),
     ],
 )
-def test_what_can_not_be_is_refused_in_one_sentence(model, text, options, message):
+def test_what_cannot_be_used_is_an_error_that_changes_nothing(model, text, options, kind, message):
     model.with_name("out.csv").write_text("something\n")
-    with pytest.raises(Failure, match=re.escape(message)):
+    with pytest.raises(kind, match=re.escape(message)):
         stream(model, text, **options)
     if not options.get("force", True):
         assert model.with_name("out.csv").read_text() == "something\n"
@@ -154,27 +153,27 @@ def test_what_can_not_be_is_refused_in_one_sentence(model, text, options, messag
 
 def test_no_model_to_freeze_and_text_only(tmp_path):
     path = tmp_path / "none.hirank"
-    with pytest.raises(Failure, match="leave out --frozen"):
+    with pytest.raises(FileError, match="Omit --frozen"):
         stream(path, "a,b\n1,2\n", frozen=True)
-    with pytest.raises(Failure, match="No column holds numbers"):
+    with pytest.raises(InputError, match="No column is numeric"):
         stream(path, "a,b\nx,y\n")
     assert not path.exists()
 
 
-def test_a_model_of_a_table_completes_and_learns_nothing(tmp_path, capfd):
+def test_a_model_of_a_table_imputes_and_learns_nothing(tmp_path, capfd):
     path = tmp_path / "kfmc.hirank"
     pandas = pytest.importorskip("pandas")
     X = pandas.DataFrame(table(60), columns=list(NAMES))
-    fitted = hirank.KFMC(10, kernel="rbf", bandwidth=2.0, mix=False, random_state=0).fit(X)
+    fitted = fast_kfmc(10).fit(X)
     fitted.save(path)
-    kept = path.read_bytes()
+    saved = path.read_bytes()
     new = table(5, seed=3)
     done = stream(path, csv(new))
     assert "learns nothing" in capfd.readouterr().err
     got = [[float(x) for x in line.split(",")[4:0:-1]] for line in done.splitlines()[1:]]
     expected = fitted.transform(pandas.DataFrame(new, columns=list(NAMES)))
     np.testing.assert_allclose(got, expected, rtol=1e-5)
-    assert path.read_bytes() == kept
+    assert path.read_bytes() == saved
 
 
 def test_a_file_that_was_read_is_not_read_again(model, capfd):
@@ -185,25 +184,29 @@ def test_a_file_that_was_read_is_not_read_again(model, capfd):
     source.write_text(csv(X))  # ten rows more
     more = stream(model, source, restart=False, force=False)
     assert more.startswith(once)
-    assert "10 rows completed" in capfd.readouterr().err
+    assert "Imputed 10 rows" in capfd.readouterr().err
     assert hirank.load(model).n_samples_seen_ == 80
     assert stream(model, source, restart=False, force=False) == more
-    model.with_name("out.csv").write_text("changed by somebody\n" * 100)
-    with pytest.raises(Failure, match="was changed since the last run"):
+    model.with_name("out.csv").write_text("changed by another program\n" * 100)
+    with pytest.raises(OutputError, match="was changed since the last run"):
         stream(model, source, restart=False, force=False)
     model.with_name("out.csv").unlink()
     source.write_text(csv(table(30, seed=5)))
-    stream(model, source, restart=False, force=False)
-    assert "is not what was read before" in capfd.readouterr().err
+    with pytest.raises(FileError, match=r"not the file that was read before\. Pass --restart"):
+        stream(model, source, restart=False, force=False)
+    other = model.with_name("other.csv")
+    other.write_text(csv(X[:5]))
+    stream(model, other, restart=False, force=False)
+    assert hirank.load(model).n_samples_seen_ == 85
 
 
-def test_a_crash_between_position_and_model_is_no_matter(tmp_path, monkeypatch):
+def test_a_crash_between_position_and_model_loses_nothing(tmp_path, monkeypatch):
     path = tmp_path / "model.hirank"
     model = small().partial_fit(table(50))
     model.save(path)
-    place = {"rows": 1, "header": None, "input": None, "output": None}
-    Positions(path).save(place, model)
-    positions = Positions(path)
+    position = Position(1, None, None, None)
+    Checkpoint(path).save(position, model)
+    checkpoint = Checkpoint(path)
     model.partial_fit(table(20))
     replace = os.replace
 
@@ -214,26 +217,26 @@ def test_a_crash_between_position_and_model_is_no_matter(tmp_path, monkeypatch):
 
     monkeypatch.setattr(os, "replace", crash)
     with pytest.raises(OSError, match="No space"):
-        positions.save(place | {"rows": 21}, model)
+        checkpoint.save(Position(21, None, None, None), model)
     monkeypatch.undo()
     left = tmp_path / "..model.hirank.next.0123abcd.tmp"
     left.touch()
-    again = Positions(path)
+    again = Checkpoint(path)
     assert not left.exists()
-    assert again.last()["rows"] == 1
+    assert again.last.rows == 1
     assert hirank.load(path).n_samples_seen_ == 50
-    again.save(place | {"rows": 21}, model)
-    assert Positions(path).last()["rows"] == 21
+    again.save(Position(21, None, None, None), model)
+    assert Checkpoint(path).last.rows == 21
     small().partial_fit(table(45)).save(path)  # another model
-    assert Positions(path).last() is None
-    for damage in ("", "{}", '{"format": 1, "saves": [{}]}', '{"format": 2}'):
+    assert Checkpoint(path).last is None
+    for damage in ("", "{}", "[{}]", '[{"rows": 1}]'):
         again.path.write_text(damage)
-        with pytest.raises(Failure, match=r"damaged|update hirank"):
-            Positions(path)
+        with pytest.raises(FileError, match="damaged"):
+            Checkpoint(path)
 
 
 @pytest.mark.parametrize("cut", [True, False])
-def test_an_output_goes_on_where_the_input_does(tmp_path, cut):
+def test_an_output_is_continued_where_the_input_is(tmp_path, cut):
     path = tmp_path / "out.csv"
     first = Output(str(path))
     first.open(None, cut=cut, force=False)
@@ -241,24 +244,24 @@ def test_an_output_goes_on_where_the_input_does(tmp_path, cut):
     place = first.place()
     first.write(b"three\nfo")  # and killed
     again = Output(str(path))
-    assert again.open(place, cut=cut, force=False)
+    again.open(place, cut=cut, force=False)
     again.write(b"next\n")
-    # A file is read again from the place; of a pipe, rows that are out are all there is.
+    # A file is read again from the place on; rows of a pipe that were written are kept.
     rest = b"" if cut else b"three\n"
     assert path.read_bytes() == b"one\ntwo\n" + rest + b"next\n"
     for output in (first, again):
         os.close(output.fd)
 
 
-def test_a_line_without_end_does_not_fill_the_memory(model, monkeypatch, capfd):
-    monkeypatch.setattr("hirank.cli.stream.sources.LONGEST", 1 << 16)
+def test_a_line_without_end_does_not_exhaust_the_memory(model, monkeypatch, capfd):
+    monkeypatch.setattr("hirank.cli.stream.sources.MAX_LINE_BYTES", 1 << 16)
     good = csv(table(3)).splitlines(keepends=True)
     done = stream(model, good[0] + "x" * 300_000 + "\n" + "".join(good[1:]), frozen=True)
     assert len(done.splitlines()) == 4
     assert "line 2 skipped: longer than" in capfd.readouterr().err
 
 
-def test_cells():
+def test_cells_keep_their_quotes_and_numbers_their_digits():
     assert split('"a, ""b""",c,,"d"', Dialect()) == ['"a, ""b"""', "c", "", '"d"']
     assert split('5" pipe,x', Dialect()) == ['5" pipe', "x"]
     for bad in ('"a', '"a""'):

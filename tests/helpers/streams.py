@@ -1,4 +1,4 @@
-"""What the tests of ``hirank stream`` share: a small model, rows for it, and the program."""
+"""A small model of a stream, rows for it, and the program ``hirank stream``."""
 
 import math
 import signal
@@ -11,37 +11,17 @@ from pathlib import Path
 
 import numpy as np
 
-from hirank import OnlineKFMC
+from helpers.estimators import fast_online
+from hirank import OnlineImputer
 
 PROGRAM = [sys.executable, "-m", "hirank", "stream"]
-OPTIONS = {
-    "source": None,
-    "output": "-",
-    "follow": False,
-    "form": "auto",
-    "columns": None,
-    "missing": None,
-    "ids": None,
-    "delimiter": None,
-    "decimal": ".",
-    "on_error": "skip",
-    "frozen": False,
-    "save_every": 1000,
-    "hold": False,
-    "restart": False,
-    "digits": None,
-    "force": False,
-    "as_json": False,
-    "quiet": False,
-}
-"""What the command gives to run if nothing is said."""
 NAMES = ("a", "b", "c", "d")
-LONGEST = 120
-"""Seconds that a program may be at work."""
+MAX_SECONDS = 120
+"""Seconds after which a program is killed."""
 
 
 def table(n: int, seed: int = 0) -> np.ndarray:
-    """Rows of a curve, n x 4, with holes; every row has an observed entry."""
+    """Return rows of a curve, n x 4, with one missing value each."""
     rng = np.random.default_rng(seed)
     t = rng.uniform(-1, 1, n)
     X = np.column_stack([t, t**2, t**3, np.cos(3 * t)])
@@ -49,20 +29,19 @@ def table(n: int, seed: int = 0) -> np.ndarray:
     return np.round(X, 6)
 
 
-def small() -> OnlineKFMC:
-    return OnlineKFMC(window=60, n_start=40, batch_size=15, max_iter=10, random_state=0)
+def small() -> OnlineImputer:
+    return fast_online(OnlineImputer, batch_size=15)
 
 
-def warm(path: Path) -> OnlineKFMC:
-    """A model that has started, in a file."""
+def save_fitted(path: Path) -> None:
+    """Save a model that has seen 50 rows."""
     model = small().partial_fit(table(50, seed=9))
     model.feature_names_in_ = np.array(NAMES, dtype=object)
     model.save(path)
-    return model
 
 
 def csv(X: np.ndarray, *, header: bool = True, first: int = 0) -> str:
-    """Lines with an id before and a note after the numbers, columns in another order."""
+    """Return lines with an id, the numbers in another order of columns, and a note."""
     lines = ["id,d,c,b,a,note"] if header else []
     for i, row in enumerate(X, first):
         cells = ["" if math.isnan(x) else f"{x:.6f}" for x in row[::-1]]
@@ -72,7 +51,7 @@ def csv(X: np.ndarray, *, header: bool = True, first: int = 0) -> str:
 
 @contextmanager
 def running(*arguments: object, **options: object) -> Iterator[subprocess.Popen]:
-    """The program at work; it does not outlive the block."""
+    """Run the program, which is killed at the end of the block."""
     first = options.pop("preexec_fn", None)
 
     def prepared() -> None:
@@ -89,8 +68,7 @@ def running(*arguments: object, **options: object) -> Iterator[subprocess.Popen]
         preexec_fn=prepared,
         **options,
     )
-    # What hangs must not hang the tests.
-    limit = threading.Timer(LONGEST, process.kill)
+    limit = threading.Timer(MAX_SECONDS, process.kill)
     limit.start()
     try:
         yield process

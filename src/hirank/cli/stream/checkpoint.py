@@ -27,7 +27,6 @@ from hirank.persistence.record import decode, encode
 if TYPE_CHECKING:
     from hirank.estimators.saving import Model
 
-FORMAT = 2
 TAIL_BYTES = 256
 """Bytes before the end of an output by which it is recognized."""
 
@@ -58,14 +57,6 @@ class Position:
     model: str | None = None  # digest of the model file
 
 
-@dataclass(frozen=True)
-class Positions:
-    """The last position, and the one before."""
-
-    format: int
-    saves: tuple[Position, ...]
-
-
 class Checkpoint:
     """A model file and its positions, in FILE.position.
 
@@ -90,15 +81,13 @@ class Checkpoint:
     def _read(self) -> tuple[Position, ...]:
         try:
             state = json.loads(self.path.read_text("utf-8"))
-            positions: Positions = decode(Positions, state, "positions")
-            if positions.format != FORMAT:
-                raise ValueError(f"format {positions.format} instead of {FORMAT}")
+            saves: tuple[Position, ...] = decode(tuple[Position, ...], state, "positions")
         except FileNotFoundError:
             return ()
         except ValueError as error:
             problem = f"damaged ({error}). Remove it to read the input from its start."
             raise FileError(self.path, problem) from None
-        return positions.saves
+        return saves
 
     @property
     def last(self) -> Position | None:
@@ -120,7 +109,7 @@ class Checkpoint:
             before = [one for one in self._saves if one.model == self._digest != now][:1]
             saves = (replace(position, model=now), *before)
             with replace_file(self.path) as file:
-                file.write(json.dumps(encode(Positions(FORMAT, saves))).encode())
+                file.write(json.dumps(encode(saves)).encode())
             self._saves = saves
             if model is not None:
                 os.replace(new, self.model)
@@ -203,11 +192,5 @@ def _digest_file(path: Path) -> str:
 
 def _end_of_lines(fd: int, least: int) -> int:
     """Return the end of the last complete line, at `least` or after."""
-    end = os.fstat(fd).st_size
-    while end > least:
-        start = max(end - 4096, least)
-        at = os.pread(fd, end - start, start).rfind(b"\n")
-        if at >= 0:
-            return start + at + 1
-        end = start
-    return least
+    rest = os.pread(fd, max(os.fstat(fd).st_size - least, 0), least)
+    return least + rest.rfind(b"\n") + 1
