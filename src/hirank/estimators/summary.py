@@ -162,7 +162,8 @@ def _lines(facts: dict[str, Any]) -> list[str]:
         name = str(row["feature"])[:23]
         lines.append(f"  {name:<24}{error:>8}{linear:>8}  {row['remark']}".rstrip())
     if len(ranked) > MAX_LISTED:
-        lines.append(f"  ... and {len(ranked) - MAX_LISTED} features with smaller errors")
+        others = plural(len(ranked) - MAX_LISTED, "feature")
+        lines.append(f"  ... and {others} with smaller errors")
     if facts["sparse_rows"]:
         rows = plural(facts["sparse_rows"], "row has", "rows have")
         lines += ["", f"{rows} {MAX_SPARSE} observed entries or fewer: imputed values are guesses."]

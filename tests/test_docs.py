@@ -1,0 +1,71 @@
+"""The examples of the documentation run: README, guide, docstrings and the gallery."""
+
+import importlib
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+PAGES = ["README.md", "docs/guide.md", "docs/choosing.md"]
+PACKAGES = ["hirank", "hirank.baselines", "hirank.cluster", "hirank.datasets", "hirank.theory"]
+GALLERY = sorted(path.name for path in (ROOT / "examples").glob("*.py") if path.name != "demo.py")
+BLOCK = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+LINK = re.compile(r"\]\((?!https?:|#)([^)#\s]+)")
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_the_python_blocks_of_a_page_run_in_order(page, tmp_path, monkeypatch):
+    for package in ("matplotlib", "jinja2", "pandas", "river"):
+        pytest.importorskip(package)
+    monkeypatch.chdir(tmp_path)  # the blocks write files
+    text = (ROOT / page).read_text()
+    blocks = [(match[1], text[: match.start(1)].count("\n")) for match in BLOCK.finditer(text)]
+    assert blocks
+
+    names = {}
+    for source, line in blocks:
+        exec(compile("\n" * line + source, page, "exec"), names)  # errors name the line
+
+
+@pytest.mark.parametrize("name", GALLERY)
+def test_a_script_of_the_gallery_runs(name, tmp_path):
+    pytest.importorskip("matplotlib")
+    environment = os.environ | {"MPLBACKEND": "agg", "OMP_NUM_THREADS": "1"}
+    command = [sys.executable, str(ROOT / "examples" / name)]
+
+    run = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, env=environment)
+
+    assert not run.returncode, run.stderr
+    assert run.stdout
+
+
+@pytest.mark.parametrize("package", [*PACKAGES, "hirank.metrics"])
+def test_every_public_name_has_an_example(package):
+    module = importlib.import_module(package)
+
+    missing = [name for name in module.__all__ if ">>>" not in getattr(module, name).__doc__]
+
+    assert module.__all__
+    assert not missing
+
+
+def test_links_between_pages_lead_to_files():
+    pages = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]
+    pages += [*(ROOT / "benchmarks").rglob("*.md"), *(ROOT / "examples").glob("*.md")]
+
+    broken = [
+        f"{page.relative_to(ROOT)}: {target}"
+        for page in pages
+        for target in LINK.findall(page.read_text())
+        if not (page.parent / target).exists()
+    ]
+
+    assert not broken
+
+
+def test_the_readme_is_short():
+    assert len((ROOT / "README.md").read_text().splitlines()) <= 150
