@@ -7,7 +7,7 @@ RUN    := $(VENV)/bin/python
 # Real data, for reproduction, benchmarks and their tests, which are skipped without it.
 export HIRANK_DATA ?= $(abspath $(wildcard ../shared/data))
 
-.PHONY: demo reproduce test test-slow test-oldest lint clean
+.PHONY: demo reproduce test test-slow test-oldest coverage docs lint clean
 
 demo: $(VENV)/ready-cli
 	$(RUN) examples/demo.py
@@ -27,6 +27,13 @@ test-slow: $(VENV)/ready-test
 # The oldest versions of all dependencies that pyproject.toml allows.
 test-oldest: $(OLDEST)/ready
 	$(OLDEST)/bin/python -m pytest -n auto -W default
+
+coverage: $(VENV)/ready-test
+	$(RUN) -m pytest -n auto --cov --cov-report term-missing:skip-covered --cov-report html
+
+# The documentation site, in build/site.
+docs: $(VENV)/ready-docs
+	$(VENV)/bin/mkdocs build --strict
 
 lint: $(VENV)/ready-lint
 	$(VENV)/bin/ruff format --check .
@@ -48,6 +55,10 @@ $(VENV)/ready-test: $(VENV)/ready-cli
 
 $(VENV)/ready-lint: $(VENV)/ready-cli
 	$(RUN) -m pip install --quiet --group lint
+	touch $@
+
+$(VENV)/ready-docs: $(VENV)/ready-cli
+	$(RUN) -m pip install --quiet --group docs
 	touch $@
 
 $(OLDEST)/ready: $(OLDEST)/bin/pip pyproject.toml tests/oldest.txt
