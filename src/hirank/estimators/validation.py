@@ -15,7 +15,7 @@ from hirank._text import alternatives
 from hirank._typing import Array, BoolArray
 from hirank.core.scaling import SCALES
 from hirank.exceptions import InputError, ParameterError
-from hirank.kernels import RBF, Kernel, Poly
+from hirank.kernels import KERNELS, Kernel, Poly
 
 
 def check_params(estimator: Any, rules: Mapping[str, Rule]) -> None:
@@ -42,9 +42,10 @@ def missing_value(name: str, value: Any) -> None:
 
 def kernel_name(name: str, value: Any) -> None:
     """Require a kernel object or the name of a kernel."""
-    named = isinstance(value, str) and value in ("rbf", "poly")
+    named = isinstance(value, str) and value in KERNELS
     if not named and not isinstance(value, Kernel):
-        raise ParameterError(name, f"must be 'rbf', 'poly' or a Kernel object; got {value!r}.")
+        names = ", ".join(map(repr, KERNELS))
+        raise ParameterError(name, f"must be {names} or a Kernel object; got {value!r}.")
 
 
 KERNEL_RULES: dict[str, Rule] = {
@@ -61,8 +62,8 @@ def make_kernel(estimator: Any) -> Kernel:
     """Return the kernel of an estimator, its bandwidth to be resolved on data."""
     if isinstance(estimator.kernel, Kernel):
         return estimator.kernel
-    poly = Poly(estimator.degree, estimator.offset)  # checks degree and offset in any case
-    return poly if estimator.kernel == "poly" else RBF()
+    Poly(estimator.degree, estimator.offset)  # raises, also if another kernel is used
+    return KERNELS[estimator.kernel](estimator.degree, estimator.offset)
 
 
 def make_rng(random_state: Any) -> np.random.Generator:

@@ -11,7 +11,7 @@ import numpy as np
 from hirank._typing import Array, SavedAs
 from hirank.core.objective import Basis
 from hirank.exceptions import StopReason
-from hirank.kernels import RBF, Kernel, Poly
+from hirank.kernels import RBF, BuiltinKernel, Kernel
 from hirank.optim.loop import Solver, has_stalled, minimize
 from hirank.optim.trace import Monitor
 
@@ -42,7 +42,7 @@ class Stage(NamedTuple):
 class Setting:
     """A stage in units of the kernel: what a dictionary needs to be evaluated in this stage."""
 
-    kernel: Annotated[Kernel, SavedAs(RBF | Poly)]
+    kernel: Annotated[Kernel, SavedAs(BuiltinKernel)]
     beta: float
     alpha: float = 0.0
 

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hirank._typing import SavedAs, Shape
-from hirank.kernels import RBF, Kernel, Poly
+from hirank.kernels import BuiltinKernel, Kernel
 
 MAX_COUNT = 2**53
 TYPE, ITEMS = "type", "items"
@@ -41,10 +41,11 @@ def encode(value: Any) -> Any:
         return np.array(value, order="K")  # products round differently in another layout
     if isinstance(value, Enum):
         return value.value
-    if isinstance(value, Kernel) and type(value) not in (RBF, Poly):
+    if isinstance(value, Kernel) and type(value) not in get_args(BuiltinKernel):
+        allowed = " or ".join(kind.__name__ for kind in get_args(BuiltinKernel))
         raise TypeError(
             f"The kernel {value!r} cannot be saved, since it is not one of hirank's own. Use "
-            "RBF or Poly."
+            f"{allowed}."
         )
     if isinstance(value, np.generic):
         return encode(value.item())
@@ -179,8 +180,8 @@ def _decode_parameter(state: Any, path: str) -> Any:
     if isinstance(state, np.ndarray):
         return np.array(state, order="K")
     kind = state.get(TYPE) if isinstance(state, Mapping) else "tuple"
-    if kind in ("RBF", "Poly"):
-        return decode(RBF | Poly, state, path)
+    if kind in {builtin.__name__ for builtin in get_args(BuiltinKernel)}:
+        return decode(BuiltinKernel, state, path)
     if kind == "dict":
         return _decode_dict(Any, state, path)
     if kind not in ("list", "tuple"):
