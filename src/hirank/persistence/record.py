@@ -180,7 +180,7 @@ def _decode_parameter(state: Any, path: str) -> Any:
     if isinstance(state, np.ndarray):
         return np.array(state, order="K")
     kind = state.get(TYPE) if isinstance(state, Mapping) else "tuple"
-    if kind in {builtin.__name__ for builtin in get_args(BuiltinKernel)}:
+    if kind in [builtin.__name__ for builtin in get_args(BuiltinKernel)]:
         return decode(BuiltinKernel, state, path)
     if kind == "dict":
         return _decode_dict(Any, state, path)
