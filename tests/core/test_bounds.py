@@ -106,7 +106,7 @@ def minimize(evaluate, box, rounds, precondition=None):
 
 
 @given(st.integers(0, 10_000), st.integers(1, 4), st.integers(1, 7))
-def test_every_row_finds_its_minimum_in_the_box(seed, b, N):
+def test_every_row_is_minimized_within_its_bounds(seed, b, N):
     evaluate, A, c, box = boxed_quadratics(seed, b, N)
     trail = minimize(evaluate, box, 120)
     for i in range(b):
@@ -126,7 +126,7 @@ def test_a_precondition_may_couple_held_variables_with_free_ones():
     np.testing.assert_allclose(guided.x, plain.x, atol=1e-6)
 
 
-def test_rows_in_boxes_do_not_see_each_other():
+def test_rows_with_bounds_are_independent():
     evaluate, _, _, box = boxed_quadratics(1, 6, 5)
     together = minimize(evaluate, box, 25)[-1]
     for i in range(6):
@@ -217,7 +217,7 @@ def test_restarted_samples_stay_within_the_bounds():
     assert_within(moved, observed, bounds)
 
 
-def test_the_papers_steps_are_projected():
+def test_the_steps_of_the_paper_are_projected():
     truth, observed, bounds = squares(0)
     single = {"stages": [Stage(1.0, 1e-3)], "solver": fit_algorithm1, "tol": 0}
     monitor = Monitor()
@@ -267,7 +267,7 @@ def test_new_samples_are_better_than_when_clipped_afterwards(fitted):
     assert value.sum() < other.sum()
 
 
-def test_bounds_must_make_sense():
+def test_bounds_that_contradict_each_other_are_an_error():
     with pytest.raises(ValueError, match=r"must not exceed.*\[1\].*inf where"):
         Bounds(np.array([0.0, 2.0]), np.array([1.0, 1.0]))
     with pytest.raises(ValueError, match=r"must not exceed.*NaN"):

@@ -24,7 +24,7 @@ def test_hessians_are_never_negative(kernel):
 
 
 @pytest.mark.parametrize("kernel", [RBF(2.0), Poly(3, 1.0)], ids=str)
-def test_where_a_sample_fits_the_hessian_is_exact(kernel):
+def test_the_hessian_is_exact_where_a_row_fits(kernel):
     """Gauss-Newton leaves out a term that vanishes at samples that lie in the span: points of D."""
     D = np.random.default_rng(1).standard_normal((12, 3))
     basis = Basis(kernel, D, 1e-9)

@@ -36,7 +36,7 @@ def textbook(X, D, Z, kernel, alpha, beta):
 
 
 @pytest.mark.parametrize("kernel", KERNELS, ids=str)
-def test_objective_is_the_papers(kernel, points):
+def test_the_objective_is_that_of_the_paper(kernel, points):
     X, D = points
     Z = np.random.default_rng(1).standard_normal((50, 9))
     value = objective(X, Z, Basis(kernel, D, 0.03, 0.2))
@@ -108,7 +108,7 @@ def test_only_requested_gradients_are_computed(points, workers):
 
 
 @pytest.mark.parametrize("kernel", KERNELS, ids=str)
-def test_samples_are_the_parts_of_the_whole(kernel, points, workers):
+def test_objectives_of_rows_sum_to_that_of_the_table(kernel, points, workers):
     X, D = points
     basis = Basis(kernel, D, 1e-3)
     whole = reduced_gradient(X, basis, workers)
@@ -187,6 +187,6 @@ def gauss(A, B):
     return B
 
 
-def test_a_collapsed_dictionary_is_named():
+def test_a_collapsed_dictionary_is_an_error():
     with pytest.raises(np.linalg.LinAlgError, match="larger beta"):
         _ = Basis(RBF(1.0), np.zeros((5, 2)), 0.0).root

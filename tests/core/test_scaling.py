@@ -234,7 +234,7 @@ def test_a_scaling_survives_its_saved_state(scale):
     assert (again.inliers(X) == scaling.inliers(X)).all()
 
 
-def test_outliers_do_not_spoil_other_imputed_values():
+def test_outliers_do_not_harm_other_imputed_values():
     """One percent at a million standard deviations, in the table and in new rows."""
     rng = np.random.default_rng(0)
     truth = polynomial_manifolds(200, 12, latent=2, degree=2, shuffle=True, random_state=0)
@@ -278,7 +278,7 @@ def test_skewed_features_gain_from_compression():
     assert np.median(ratios) < 0.8
 
 
-def test_duplicates_and_constants_do_not_hurt():
+def test_duplicated_and_constant_features_do_no_harm():
     rng = np.random.default_rng(0)
     X = rng.standard_normal((80, 2)) @ rng.standard_normal((2, 6))
     X = np.column_stack([X, 3 * X, np.full(80, 5.0)])

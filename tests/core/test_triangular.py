@@ -16,7 +16,7 @@ def test_product_with_a_lower_triangle(dtype, transposed, shape):
     np.testing.assert_allclose(B, expected, rtol=1e-4 if dtype == np.float32 else 1e-12, atol=1e-5)
 
 
-def test_layout_is_checked():
+def test_another_layout_is_an_error():
     with pytest.raises(ValueError, match="C-contiguous"):
         times_lower(np.ones((3, 2)).T, np.eye(3), transposed=False)
     with pytest.raises(ValueError, match="one dtype"):

@@ -110,6 +110,6 @@ def test_bandwidth_is_a_multiple_of_the_mean_distance():
         (lambda: RBF().bind(np.zeros((2, 2))), "has no sigma"),
     ],
 )
-def test_wrong_parameters_are_explained(make, message):
+def test_parameters_that_cannot_be_used_are_explained(make, message):
     with pytest.raises(ValueError, match=message):
         make()

@@ -12,7 +12,7 @@ def entries(h, rng, v=6):
 
 @pytest.mark.parametrize("h", [9, 30, 200])
 @pytest.mark.parametrize("heavy", [False, True])
-def test_coverage_is_as_asked_for_whatever_the_errors_are(h, heavy):
+def test_coverage_is_as_requested_whatever_the_errors_are(h, heavy):
     rng = np.random.default_rng(h)
     inside = []
     for _ in range(100):
@@ -43,7 +43,7 @@ def test_half_widths_follow_the_true_scale_and_are_short():
         assert abs(off) < 0.7 * abs(np.mean(error <= constant, where=part) - 0.9)
 
 
-def test_covariates_that_say_nothing_change_little():
+def test_covariates_without_information_change_little():
     rng = np.random.default_rng(1)
     c = entries(60, rng)
     calibration = Calibration.fit(rng.normal(size=60), c, 6)
@@ -51,7 +51,7 @@ def test_covariates_that_say_nothing_change_little():
     assert width.max() / width.min() < 2
 
 
-def test_few_far_errors_do_not_make_all_intervals_long():
+def test_a_few_large_errors_do_not_widen_all_intervals():
     rng = np.random.default_rng(2)
     c = Covariates(np.arange(4000) % 20, np.ones(4000), np.exp(rng.normal(size=4000)))
     r = 0.01 * rng.normal(size=4000)
@@ -89,7 +89,7 @@ def test_half_widths_grow_with_coverage_and_stay_finite(h):
     assert (widths[-1] > widths[4]).all()
 
 
-def test_beyond_the_scores_widths_are_about_right():
+def test_widths_beyond_the_largest_score_are_about_right():
     rng = np.random.default_rng(4)
     found = []
     for _ in range(100):
@@ -99,7 +99,7 @@ def test_beyond_the_scores_widths_are_about_right():
     assert 1 < np.mean(found) / norm.ppf(0.9995) < 1.5  # rather too long than too short
 
 
-def test_features_without_hidden_entries_get_the_common_level():
+def test_features_without_held_out_entries_get_the_common_level():
     rng = np.random.default_rng(5)
     c = Covariates(np.arange(200) % 2, np.ones(200), np.zeros(200))
     calibration = Calibration.fit(rng.normal(size=200), c, 3)
@@ -107,7 +107,7 @@ def test_features_without_hidden_entries_get_the_common_level():
     assert width[:2].min() <= width[2] <= width[:2].max()
 
 
-def test_beyond_what_was_seen_widths_stay():
+def test_widths_are_constant_beyond_the_range_of_the_covariates():
     rng = np.random.default_rng(6)
     c = entries(500, rng)
     calibration = Calibration.fit(c.deviation * rng.normal(size=500), c, 6)
@@ -116,7 +116,7 @@ def test_beyond_what_was_seen_widths_stay():
     assert width[0] == width[1]
 
 
-def test_exact_fills():
+def test_intervals_of_exact_values_have_width_0():
     c = entries(100, np.random.default_rng(7))
     assert (Calibration.fit(np.zeros(100), c, 6).half_width(c, 0.99) == 0).all()
     r = np.zeros(100)
@@ -125,13 +125,13 @@ def test_exact_fills():
     assert np.isfinite(Calibration.fit(r, c, 6).half_width(c, 0.999)).all()
 
 
-def test_many_features_are_no_problem():
+def test_many_features_with_few_entries_are_calibrated():
     rng = np.random.default_rng(8)
     c = entries(3000, rng, v=20_000)
     assert np.isfinite(Calibration.fit(rng.normal(size=3000), c, 20_000).scores).all()
 
 
-def test_bad_input_is_refused():
+def test_input_that_cannot_be_used_is_an_error():
     rng = np.random.default_rng(9)
     c, r = entries(20, rng), rng.normal(size=20)
     with pytest.raises(ValueError, match="there must be one"):
@@ -150,7 +150,7 @@ def test_bad_input_is_refused():
 
 
 def drawn(mixture, n=20_000):
-    """Rows that are all alike, with fills that are not the mixture's, and one draw."""
+    """Rows that are all alike, with imputed values that are not the mixture's, and one draw."""
     rng = np.random.default_rng(10)
     c = Covariates(np.arange(2000) % 3, np.ones(2000), np.zeros(2000))
     calibration = Calibration.fit(0.3 * (1 + c.features) * rng.normal(size=2000), c, 3)
@@ -168,7 +168,7 @@ GAUSSIAN = Mixture(
 
 
 @pytest.mark.parametrize("mixture", [None, GAUSSIAN])
-def test_draws_lie_around_the_fills_as_far_as_intervals_say(mixture):
+def test_draws_lie_around_the_imputed_values_as_far_as_intervals(mixture):
     X, calibration, at, observed, table = drawn(mixture)
     assert (table[observed] == X[observed]).all()
     away = (table - X)[:, 1:]
@@ -179,7 +179,7 @@ def test_draws_lie_around_the_fills_as_far_as_intervals_say(mixture):
         assert inside.mean() == pytest.approx(coverage, abs=0.01)
 
 
-def test_draws_of_a_row_go_together_as_in_the_mixture():
+def test_draws_of_a_row_are_correlated_as_in_the_mixture():
     X, *_, table = drawn(GAUSSIAN)
     given = (0.8 - 0.25) / 0.75  # correlation given the first feature
     assert np.corrcoef((table - X)[:, 1:].T)[0, 1] == pytest.approx(given, abs=0.02)
@@ -187,7 +187,7 @@ def test_draws_of_a_row_go_together_as_in_the_mixture():
     assert np.corrcoef((table - X)[:, 1:].T)[0, 1] == pytest.approx(0, abs=0.02)
 
 
-def test_draws_keep_to_the_sides_that_a_mixture_tells():
+def test_draws_are_skewed_like_the_mixture():
     means = np.array([[0, -1.0, -1], [0, 1, 1]])
     two = Mixture(np.full(2, 0.5), means, np.tile(0.01 * np.eye(3), (2, 1, 1)))
     X, *_, table = drawn(two)

@@ -43,7 +43,7 @@ def test_objective_never_rises_within_a_stage(scaled, kernel, dtype):
         assert (np.diff(objective) <= 0).all()
 
 
-def test_it_recovers_curved_data(scaled):
+def test_curved_data_are_recovered(scaled):
     truth, observed = scaled
     result = solve(truth, observed, max_iter=100)
     assert missing_relative_error(result.X, truth, observed) < 0.05
@@ -80,7 +80,7 @@ def test_the_trace_describes_the_result(scaled):
     assert result.reason is StopReason.MAX_ITER
 
 
-def test_a_stage_ends_when_progress_does(scaled):
+def test_a_stage_ends_when_the_objective_hardly_falls(scaled):
     truth, observed = scaled
     monitor, stages = Monitor(), [Stage(1.0, 1e-2)]
     result = solve(truth, observed, stages=stages, max_iter=5000, tol=1e-3, monitor=monitor)

@@ -9,7 +9,7 @@ def rng():
     return np.random.default_rng(0)
 
 
-def test_lines_in_time_come_back_with_uneven_times(rng):
+def test_lines_in_time_are_recovered_with_uneven_times(rng):
     times = np.cumsum(rng.uniform(0.1, 5, size=200))
     X = np.outer(times, [1.0, -2.0, 0.0]) + np.array([3.0, 0.0, 1.0])
     observed = rng.random(X.shape) < 0.3
@@ -18,7 +18,7 @@ def test_lines_in_time_come_back_with_uneven_times(rng):
     np.testing.assert_allclose(filled, X, rtol=1e-12)
 
 
-def test_ends_keep_the_nearest_value_and_empty_features_are_zero():
+def test_ends_take_the_nearest_value_and_empty_features_are_0():
     X = np.array([[9.0, 9], [1, 9], [9, 9], [3, 9], [9, 9]])
     observed = np.array([[0, 0], [1, 0], [0, 0], [1, 0], [0, 0]], bool)
     filled = interpolate(X, observed)
@@ -50,6 +50,6 @@ def test_gap_lengths_match_a_plain_loop(rng):
         ([0, np.nan, 2], "must be finite"),
     ],
 )
-def test_times_that_can_not_be_used(times, complaint):
+def test_times_that_cannot_be_used_are_an_error(times, complaint):
     with pytest.raises(ValueError, match=complaint):
         check_times(times, 3)

@@ -167,7 +167,7 @@ def test_the_likelihood_never_falls_without_noise(rng):
     assert likelihood[-1] > likelihood[0] + 0.1
 
 
-def test_several_components_never_lose_likelihood_but_for_the_pooled_covariance(rng):
+def test_the_likelihood_of_several_components_falls_only_by_pooling_their_covariances(rng):
     """Covariances that lean on the pooled one do not maximize the likelihood."""
     X, _ = drawn(rng, gaussians(rng, [0.5, 0.5], 1, apart=4), 400)
     observed = np.ones(X.shape, bool)
@@ -178,7 +178,7 @@ def test_several_components_never_lose_likelihood_but_for_the_pooled_covariance(
     assert np.diff(-monitor.trace["objective"]).min() > -1e-5
 
 
-def test_steps_end_when_imputed_values_stay_where_they_are(rng):
+def test_steps_end_when_imputed_values_hardly_change(rng):
     X, _ = drawn(rng, gaussians(rng, [1.0], 5), 120)
     observed = rng.random(X.shape) < 0.6
     observed[:, 0] |= ~observed.any(axis=1)
@@ -187,7 +187,7 @@ def test_steps_end_when_imputed_values_stay_where_they_are(rng):
     assert 2 < monitor.steps < 100
 
 
-def test_mean_and_covariance_are_found_again(rng):
+def test_mean_and_covariance_are_recovered(rng):
     truth = gaussians(rng, [1.0], 5)
     X, _ = drawn(rng, truth, 4000)
     observed = rng.random(X.shape) < 0.7
@@ -198,7 +198,7 @@ def test_mean_and_covariance_are_found_again(rng):
     assert np.abs(error).max() < 0.08
 
 
-def test_noise_is_added_to_what_the_features_have_of_their_own(rng):
+def test_noise_is_added_to_the_variances(rng):
     X, _ = drawn(rng, gaussians(rng, [1.0], 4), 300)
     observed = np.ones(X.shape, bool)
     plain, noisy = (
@@ -232,14 +232,14 @@ def grow(tables, loss, monitor=None):
     return grow_mixtures(tables, loss, EMConfig(), Workers(1), monitor or Monitor())
 
 
-def test_a_mixture_that_separates_is_found_again(rng):
+def test_a_mixture_of_separate_components_is_recovered(rng):
     X, which, observed = clusters(rng)
-    hidden = observed & (rng.random(X.shape) < 0.1)
-    hidden[~(observed & ~hidden).any(axis=1)] = False
-    seen = observed & ~hidden
+    held_out = observed & (rng.random(X.shape) < 0.1)
+    held_out[~(observed & ~held_out).any(axis=1)] = False
+    seen = observed & ~held_out
 
-    def error(fills):
-        return float(np.mean(np.abs(fills[0] - X)[hidden]))
+    def error(filled):
+        return float(np.mean(np.abs(filled[0] - X)[held_out]))
 
     one, best = None, None
     for (level,) in grow([(X, seen)], error):
@@ -255,14 +255,14 @@ def test_a_mixture_that_separates_is_found_again(rng):
         np.testing.assert_allclose(best.mixture.means[k], X[rows].mean(axis=0), atol=0.4)
 
 
-def test_growth_ends_when_the_clock_does(rng):
+def test_growth_ends_at_the_time_limit(rng):
     X, _, observed = clusters(rng, 100)
     fits = list(grow([(X, observed)], lambda filled: 1.0, Monitor(max_time=1e-9)))
     assert len(fits) == 1
     assert np.isfinite(fits[0][0].filled).all()
 
 
-def test_several_tables_grow_in_step(rng):
+def test_mixtures_of_several_tables_grow_together(rng):
     X, _, observed = clusters(rng, 120)
     tables = [(X, observed & (rng.random(X.shape) < 0.9)) for _ in range(2)]
     sizes = [[len(one.mixture) for one in levels] for levels in grow(tables, lambda _: 1.0)]
@@ -280,7 +280,7 @@ def test_a_split_keeps_weight_and_mean(rng):
 
 
 @pytest.mark.parametrize(("n", "most", "size"), [(1000, 3, 3), (15, 32, 2), (25, 32, 3)])
-def test_a_split_needs_room_and_rows(rng, n, most, size):
+def test_a_component_is_split_only_if_it_has_enough_rows(rng, n, most, size):
     mixture = gaussians(rng, [0.7, 0.3], 4)
     larger = split_components(mixture, n, most)
     assert len(larger) == size
@@ -294,7 +294,7 @@ def test_larger_tables_allow_fewer_components(rng, shape, least, most):
     assert least <= max_components(rng.random(shape) < 0.8, EMConfig()) <= most
 
 
-def test_independent_features_are_filled_by_their_means(rng):
+def test_independent_features_are_imputed_with_their_means(rng):
     X = rng.normal(size=(50, 3)) * [1, 2, 3] + [0, 5, -5]
     observed = rng.random(X.shape) < 0.5
     filled = independent_gaussian(np.where(observed, X, 1e6), observed).complete(X, observed)

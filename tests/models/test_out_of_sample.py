@@ -22,7 +22,7 @@ def test_algorithm_3_matches_the_authors_code(kernel, relaxation, reference):
 
 @pytest.fixture(scope="module", params=[RBF(), Poly()], ids=str)
 def fitted(request):
-    """A model of two curved surfaces, and 400 new samples of them with holes."""
+    """A model of two curved surfaces, and 400 new rows of them with missing entries."""
     truth = polynomial_manifolds(
         300, 12, latent=2, degree=2, manifolds=2, shuffle=True, random_state=0
     )
@@ -63,5 +63,5 @@ def test_threads_do_not_change_the_result(fitted):
     assert (complete(fitted, slice(None)) == complete(fitted, slice(None), threads=3)).all()
 
 
-def test_no_samples_are_no_problem(fitted):
+def test_a_table_without_rows_is_returned(fitted):
     assert complete(fitted, slice(0, 0)).shape == (0, 12)

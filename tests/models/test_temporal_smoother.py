@@ -24,7 +24,7 @@ def error(filled, truth, entries):
 
 
 @pytest.fixture
-def walk(rng):
+def series(rng):
     """Eight features that follow three random walks: truth, observed, held_out, times."""
     steps = rng.exponential(1, size=600) + 0.05
     paths = np.cumsum(rng.normal(size=(600, 3)) * np.sqrt(steps)[:, None], axis=0)
@@ -81,8 +81,8 @@ def test_unrelated_features_are_interpolated_in_uneven_time(rng):
     np.testing.assert_allclose(filled, interpolate(X, observed, times), atol=1e-6)
 
 
-def test_features_that_change_together_are_imputed_from_each_other(walk, rng):
-    truth, observed, _, times = walk
+def test_features_that_change_together_are_imputed_from_each_other(series, rng):
+    truth, observed, _, times = series
     smoother = fit_changes(truth, observed, times, rng)
     filled = smoother.combine(truth, observed, times)
     line = interpolate(truth, observed, times)
@@ -121,8 +121,8 @@ def test_white_noise_is_imputed_by_the_fill(rng):
     assert error(filled, fill, ~observed) < 0.1
 
 
-def test_fill_and_neighbors_together_are_better_than_each(walk, rng):
-    truth, observed, held_out, times = walk
+def test_fill_and_neighbors_together_are_better_than_each(series, rng):
+    truth, observed, held_out, times = series
     fill = truth + 0.01 * rng.normal(size=truth.shape)
     smoother = fit_smoother(truth, observed, held_out, times, fill, rng)
     both = error(smoother.combine(truth, observed, times, fill), truth, ~observed)
@@ -131,16 +131,16 @@ def test_fill_and_neighbors_together_are_better_than_each(walk, rng):
     assert both < 0.95 * error(fill, truth, ~observed)
 
 
-def test_a_fill_without_error_is_kept(walk, rng):
-    truth, observed, held_out, times = walk
+def test_a_fill_without_error_is_kept(series, rng):
+    truth, observed, held_out, times = series
     noise = rng.normal(size=truth.shape)
     smoother = fit_smoother(noise, observed, held_out, times, noise, rng)
     filled = smoother.combine(noise, observed, times, noise)
     np.testing.assert_allclose(filled, noise, atol=1e-3)
 
 
-def test_true_values_of_missing_entries_are_never_used(walk):
-    truth, observed, held_out, times = walk
+def test_true_values_of_missing_entries_are_never_used(series):
+    truth, observed, held_out, times = series
     fill = np.where(observed, truth, 0) * 0.9
     results = []
     for wrong in (np.nan, 1e6):
@@ -151,8 +151,8 @@ def test_true_values_of_missing_entries_are_never_used(walk):
     assert np.isfinite(results[0]).all()
 
 
-def test_hidden_entries_are_used_for_changes_once_the_doubt_is_known(walk, rng):
-    truth, observed, _, times = walk
+def test_held_out_entries_are_used_for_changes_once_the_fill_variance_is_known(series, rng):
+    truth, observed, _, times = series
     held_out = observed & (rng.random(truth.shape) < 0.5)
     fill = np.zeros_like(truth)
     blind = fit_changes(truth, observed & ~held_out, times, np.random.default_rng(0))
@@ -162,16 +162,16 @@ def test_hidden_entries_are_used_for_changes_once_the_doubt_is_known(walk, rng):
     np.testing.assert_allclose(smoother.mean, np.nanmean(np.where(observed, truth, np.nan), axis=0))
 
 
-def test_observed_entries_come_back_bit_for_bit(walk, rng):
-    truth, observed, held_out, times = walk
+def test_observed_entries_come_back_bit_for_bit(series, rng):
+    truth, observed, held_out, times = series
     smoother = fit_smoother(truth, observed, held_out, times, np.zeros_like(truth), rng)
     filled = smoother.combine(truth, observed, times, np.zeros_like(truth))
     np.testing.assert_array_equal(filled[observed], truth[observed])
     np.testing.assert_array_equal(smoother.combine(truth, np.ones_like(observed), times), truth)
 
 
-def test_permuted_features_give_the_permuted_result(walk):
-    truth, observed, _, times = walk
+def test_permuted_features_give_the_permuted_result(series):
+    truth, observed, _, times = series
     smoother = fit_changes(truth, observed, times, np.random.default_rng(0))
     smoother = replace(smoother, fill_variance=np.linspace(0.1, 1, 8))
     order = np.random.default_rng(1).permutation(8)
@@ -188,8 +188,8 @@ def test_permuted_features_give_the_permuted_result(walk):
     np.testing.assert_allclose(a, b, atol=1e-6)
 
 
-def test_unit_of_time_does_not_matter(walk):
-    truth, observed, held_out, times = walk
+def test_unit_of_time_does_not_matter(series):
+    truth, observed, held_out, times = series
     a, b = (
         fit_smoother(
             truth, observed, held_out, t, np.tanh(truth), np.random.default_rng(0)
@@ -199,8 +199,8 @@ def test_unit_of_time_does_not_matter(walk):
     np.testing.assert_allclose(a, b, atol=1e-3)
 
 
-def test_few_hidden_entries_leave_a_sensible_doubt(walk, rng):
-    truth, observed, _, times = walk
+def test_with_few_held_out_entries_the_fill_counts_little(series, rng):
+    truth, observed, _, times = series
     smoother = fit_changes(truth, observed, times, rng)
     few = np.zeros_like(observed)
     smoother = fit_fill_variance(smoother, truth, observed, few, times, truth)
@@ -210,8 +210,8 @@ def test_few_hidden_entries_leave_a_sensible_doubt(walk, rng):
     assert error(filled, truth, ~observed) < error(np.zeros_like(truth), truth, ~observed)
 
 
-def test_a_fill_may_have_missing_values(walk, rng):
-    truth, observed, held_out, times = walk
+def test_a_fill_may_have_missing_values(series, rng):
+    truth, observed, held_out, times = series
     smoother = fit_smoother(truth, observed, held_out, times, truth + 0.01, rng)
     nothing = np.full_like(truth, np.nan)
     np.testing.assert_array_equal(
@@ -220,8 +220,8 @@ def test_a_fill_may_have_missing_values(walk, rng):
     )
 
 
-def test_another_table_of_another_length_is_completed(walk, rng):
-    truth, observed, _, times = walk
+def test_tables_of_other_lengths_are_imputed(series, rng):
+    truth, observed, _, times = series
     smoother = fit_changes(truth[:400], observed[:400], times[:400], rng)
     filled = smoother.combine(truth[400:], observed[400:], times[400:])
     line = interpolate(truth[400:], observed[400:], times[400:])
@@ -230,7 +230,7 @@ def test_another_table_of_another_length_is_completed(walk, rng):
 
 
 @pytest.mark.parametrize("shape", [(1, 3), (2, 2), (30, 1), (5, 40)])
-def test_odd_shapes(shape, rng):
+def test_tables_of_few_rows_or_columns_are_imputed(shape, rng):
     X = rng.normal(size=shape)
     observed = rng.random(shape) < 0.6
     observed[0, 0] = False
