@@ -17,7 +17,7 @@ from hirank.exceptions import InputError
 class ScaledTable(NamedTuple):
     """A table in scaled units, as models use it."""
 
-    X: Array  # n x v; 0 where not observed
+    X: Array  # n x v; values at missing entries are not used
     observed: BoolArray  # n x v; outliers are not used, so they count as missing
 
     @property
