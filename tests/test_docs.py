@@ -69,3 +69,51 @@ def test_links_between_pages_lead_to_files():
 
 def test_the_readme_is_short():
     assert len((ROOT / "README.md").read_text().splitlines()) <= 150
+
+
+def test_the_architecture_page_names_every_module():
+    text = (ROOT / "docs" / "architecture.md").read_text().partition("\n## Modules\n")[2]
+    source = ROOT / "src" / "hirank"
+    package, described = "", set()
+    for line in text.splitlines():
+        if line.startswith("**"):
+            package = match[1] + "/" if (match := re.match(r"\*\*`(\w+)`", line)) else ""
+        elif match := re.match(r"\| `([\w/]+)` \|", line):
+            described.add(f"{package}{match[1]}.py")
+    modules = {
+        path.relative_to(source).as_posix()
+        for path in source.rglob("*.py")
+        if path.name != "__init__.py"
+    }
+
+    assert described == modules
+
+
+def test_names_in_the_four_ways_exist():
+    for package in ("typer", "jinja2", "pyarrow"):
+        pytest.importorskip(package)
+    text = (ROOT / "docs" / "architecture.md").read_text().partition("\n## To add")[0]
+    packages = {path.name for path in (ROOT / "src" / "hirank").iterdir() if path.is_dir()}
+    names = re.findall(r"`(\w+(?:\.\w+)+)`", text)
+    checked = [name for name in names if name.partition(".")[0] in packages]
+
+    missing = [name for name in checked if not _exists(f"hirank.{name}")]
+
+    assert len(checked) > 60
+    assert not missing
+
+
+def _exists(name):
+    """Return whether a dotted name is a module, or an attribute of one."""
+    parts = name.split(".")
+    for end in range(len(parts), 1, -1):
+        try:
+            found = importlib.import_module(".".join(parts[:end]))
+        except ImportError:
+            continue
+        for part in parts[end:]:
+            if not hasattr(found, part):
+                return False
+            found = getattr(found, part)
+        return True
+    return False

@@ -107,7 +107,8 @@ def open_model(path: Path, reporter: Reporter, *, frozen: bool) -> StreamModel:
         return StreamModel(OnlineImputer(random_state=0), frozen=False)
     model = load_model(path)
     if not isinstance(model, OnlineImputer | OnlineKFMC):
-        if getattr(model, "time", None) not in (None, False):
+        time = getattr(model, "time", None)
+        if time is not None and time is not False:  # 0 is a column
             raise ModelFileError(
                 path,
                 "This model imputes a row with the help of rows that are close in time. Use hirank "
