@@ -8,13 +8,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from hirank._checks import Rule, choice
+from hirank._checks import Rule, choice, count
 from hirank._typing import Array
 from hirank.estimators.callbacks import reporting
 from hirank.estimators.online_base import BaseOnline
 from hirank.estimators.validation import make_kernel
 from hirank.kernels import RBF
-from hirank.online.algorithm2 import Algorithm2Stream
+from hirank.online.algorithm2 import MAX_INNER, Algorithm2Stream
 from hirank.online.config import Algorithm2Config
 from hirank.optim.algorithm2 import (
     BANDWIDTH,
@@ -65,7 +65,7 @@ class OnlineKFMC(BaseOnline[Algorithm2Stream]):
     scale : bool, default=True
         Bring each feature to mean 0 and standard deviation 1 first, and back afterwards.
     max_iter : int, default=50
-        Maximum number of iterations per row.
+        Maximum number of iterations per row, up to 10 000.
     tol : float, default=1e-5
         A row is done when neither its codes nor its entries change by this much.
     drift_detection : {"monitor", "off"}, default="monitor"
@@ -113,7 +113,10 @@ last_update_, n_features_in_, feature_names_in_
     drift_detection: str = "monitor"
 
     _record_type: ClassVar[Any] = Algorithm2Stream
-    _rules: ClassVar[dict[str, Rule]] = {"drift_detection": choice("monitor", "off")}
+    _rules: ClassVar[dict[str, Rule]] = {
+        "drift_detection": choice("monitor", "off"),
+        "max_iter": count(most=MAX_INNER),
+    }
 
     def _config(self) -> Algorithm2Config:
         kernel, alpha, beta, falling = make_kernel(self), float(self.alpha), self.beta, None

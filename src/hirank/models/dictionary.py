@@ -15,8 +15,8 @@ from hirank.core.threads import Workers
 from hirank.models.out_of_sample import ROUNDS, complete_samples
 from hirank.optim.path import Setting
 
-MAX_STAGES, MAX_ROUNDS = 100, 1000
-"""Far more than any fit has. A model file must not keep its user waiting forever."""
+MAX_STAGES, MAX_ROUNDS = 50, 100
+"""Far more than any fit has, so that a changed model file does not take minutes for a row."""
 MAX_COORDINATE = 1e150
 """Of points in scaled units: the squares of larger ones overflow."""
 
@@ -74,7 +74,9 @@ class Dictionary:
         """Raise ValueError if the parts do not fit together."""
         r, v = self.D.shape
         if not 0 < self.rounds <= MAX_ROUNDS or len(self.settings) > MAX_STAGES:
-            raise ValueError("rounds and settings must be within their limits")
+            raise ValueError(
+                f"there must be 1 to {MAX_ROUNDS} rounds and up to {MAX_STAGES} settings"
+            )
         if v and not (r and self.settings):
             raise ValueError("there must be points and settings")
         if np.abs(self.D).max(initial=0.0) > MAX_COORDINATE:

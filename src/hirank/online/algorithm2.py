@@ -28,6 +28,8 @@ from hirank.optim.path import Setting
 
 BLOCK = 50
 """Rows whose held-out entries are predicted together."""
+MAX_INNER = 10_000
+"""Largest number of inner steps for a row, so that a changed model file does not take minutes."""
 
 
 @dataclass(frozen=True)
@@ -94,8 +96,10 @@ class Algorithm2Model:
         v = int(self.columns.scaling.varying.sum())
         if self.D.shape[1] != v or len(self.unit) != v or not len(self.D):
             raise ValueError(f"dictionary and unit must describe the {v} features that vary")
-        if not 0 < self.max_inner <= 10**6 or self.tol < 0 or not (self.unit > 0).all():
-            raise ValueError("max_inner, tol and unit must be within their limits")
+        if not 0 < self.max_inner <= MAX_INNER:
+            raise ValueError(f"max_inner must be from 1 to {MAX_INNER}; got {self.max_inner}")
+        if self.tol < 0 or not (self.unit > 0).all():
+            raise ValueError("unit must be positive, and tol not negative")
 
 
 @dataclass(frozen=True)
@@ -239,7 +243,7 @@ class Algorithm2Stream:
         if m < 1 or self.pending.shape[1] != m or np.isinf(self.pending).any():
             raise ValueError(f"pending rows must have {m} features, and no infinite value")
         if self.seed >= 2**32 or self.samples < len(self.pending):
-            raise ValueError("seed and samples must be within their limits")
+            raise ValueError("seed must be below 2**32, and samples must count all rows")
         if self.model is not None and len(self.model.columns.has_values) != m:
             raise ValueError(f"the model must have {m} features")
 

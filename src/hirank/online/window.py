@@ -150,7 +150,7 @@ class StreamState:
         if m < 1 or self.pending.shape[1] != m or self.buffer.rows.shape[1] != m:
             raise ValueError(f"pending rows and buffer must have {m} features")
         if np.isinf(self.pending).any() or self.seed >= 2**32 or not self.rest:
-            raise ValueError("pending rows, seed and rest must be within their limits")
+            raise ValueError("pending must not be infinite, seed below 2**32 and rest positive")
         if self.samples < max(len(self.pending), self.fitted_rows):
             raise ValueError("samples must count all rows")
         if self.model is not None and (len(self.model.unit) != m or not len(self.buffer)):
