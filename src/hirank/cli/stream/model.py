@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pyarrow as pa
 
 from hirank import OnlineImputer, OnlineKFMC
 from hirank._typing import Array
@@ -77,20 +78,24 @@ class StreamModel:
         if self._waits(self.model):
             if not np.isnan(rows).any():
                 return rows
-            filled = self.model.transform(rows)
+            filled = self.model.transform(self._named(rows))
         else:
-            filled = self.model.partial_fit_transform(rows)
+            filled = self.model.partial_fit_transform(self._named(rows))
         return restore_columns(np.asarray(filled, np.float64), self.model)
 
     def learn(self, rows: Array) -> None:
         """Learn from rows that were imputed and written, unless `impute` did."""
         if self._waits(self._before) and not self.frozen:
-            self.model.partial_fit(rows)
+            self.model.partial_fit(self._named(rows))
         self._before = self.model
 
     def undo(self) -> None:
         """Take back rows that were imputed and could not be written."""
         self.model = self._before
+
+    def _named(self, rows: Array) -> Any:
+        """Return rows, n x m, with the names of the columns, which scikit-learn compares."""
+        return rows if self.names is None else pa.table(dict(zip(self.names, rows.T, strict=True)))
 
     def _waits(self, model: Model) -> bool:
         """Return whether rows are imputed first and learned from later."""
