@@ -50,8 +50,6 @@ class Table(NamedTuple):
         """The table with NaN where it is missing."""
         return np.where(self.observed, self.truth, np.nan)
 
-    holes = X
-
 
 @pytest.fixture(scope="session")
 def curved() -> Table:

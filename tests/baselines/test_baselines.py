@@ -66,21 +66,21 @@ def seeded(model, seed=0):
 
 @every
 def test_observed_entries_come_back_and_holes_are_filled_better_than_by_means(model, curved):
-    filled = seeded(model).fit_transform(curved.holes)
+    filled = seeded(model).fit_transform(curved.X)
     assert (filled[curved.observed] == curved.truth[curved.observed]).all()
-    means = SimpleImputer().fit_transform(curved.holes)
+    means = SimpleImputer().fit_transform(curved.X)
     error = missing_relative_error(filled, curved.truth, curved.observed)
     assert error < 0.9 * missing_relative_error(means, curved.truth, curved.observed)
 
 
 @every
 def test_a_new_row_is_completed_on_its_own_and_better_than_by_means(model, curved):
-    fitted = seeded(model).fit(curved.holes[::2])
-    holes, truth, observed = curved.holes[1::2], curved.truth[1::2], curved.observed[1::2]
+    fitted = seeded(model).fit(curved.X[::2])
+    holes, truth, observed = curved.X[1::2], curved.truth[1::2], curved.observed[1::2]
     together = fitted.transform(holes)
     for i in range(0, len(holes), 9):
         np.testing.assert_allclose(fitted.transform(holes[i : i + 1])[0], together[i], atol=1e-8)
-    means = SimpleImputer().fit(curved.holes[::2]).transform(holes)
+    means = SimpleImputer().fit(curved.X[::2]).transform(holes)
     error = missing_relative_error(together, truth, observed)
     assert error < 0.9 * missing_relative_error(means, truth, observed)
     again = pickle.loads(pickle.dumps(fitted))
@@ -89,18 +89,18 @@ def test_a_new_row_is_completed_on_its_own_and_better_than_by_means(model, curve
 
 @every
 def test_the_fit_is_told_of_and_repeats(model, curved):
-    first = seeded(model).fit(curved.holes)
+    first = seeded(model).fit(curved.X)
     assert first.trace_.dtype.names == ("step", "stage", "objective", "seconds")
     assert len(first.trace_) == first.n_iter_ >= 1
     assert first.objective_ == first.trace_["objective"][-1]
     assert first.stop_reason_.endswith(".")
-    second = seeded(model).fit(curved.holes)
-    assert (first.transform(curved.holes) == second.transform(curved.holes)).all()
+    second = seeded(model).fit(curved.X)
+    assert (first.transform(curved.X) == second.transform(curved.X)).all()
 
 
 @every
 def test_verbose_writes_to_standard_error(model, curved, capsys):
-    seeded(model).set_params(verbose=2).fit(curved.holes)
+    seeded(model).set_params(verbose=2).fit(curved.X)
     out = capsys.readouterr()
     assert type(model).__name__ in out.err
     assert not out.out
@@ -123,15 +123,15 @@ def test_a_callback_can_stop_the_fit(model, curved):
 
         def teardown(self, estimator, context): ...
 
-    stopped = seeded(model).set_callbacks(StopAtTwo()).fit(curved.holes)
+    stopped = seeded(model).set_callbacks(StopAtTwo()).fit(curved.X)
     assert stopped.n_iter_ == 2
     assert stopped.stop_reason_ == "Stopped by the callback at step 2."
-    assert np.isfinite(stopped.transform(curved.holes)).all()
+    assert np.isfinite(stopped.transform(curved.X)).all()
 
 
 @every
 def test_rows_and_columns_without_values(model, curved):
-    holes = curved.holes.copy()
+    holes = curved.X.copy()
     holes[3], holes[:, 5] = np.nan, np.nan
     with pytest.warns(UserWarning, match="Imputed 1 row without observed values"):
         filled = seeded(model).fit_transform(holes)
@@ -142,7 +142,7 @@ def test_rows_and_columns_without_values(model, curved):
 @every
 @pytest.mark.parametrize("scale", [True, False])
 def test_features_that_do_not_vary_are_known(model, scale, curved):
-    holes = np.column_stack([curved.holes, np.where(curved.observed[:, 0], 7.0, np.nan)])
+    holes = np.column_stack([curved.X, np.where(curved.observed[:, 0], 7.0, np.nan)])
     filled = seeded(model).set_params(scale=scale).fit_transform(holes)
     assert (filled[:, -1] == 7).all()
     constant = np.where(curved.observed, 3.0, np.nan)
@@ -157,7 +157,7 @@ def test_a_table_without_values_is_an_error(model):
 
 @every
 def test_single_precision_comes_back_as_it_came(model, curved):
-    holes = curved.holes.astype(np.float32)
+    holes = curved.X.astype(np.float32)
     filled = seeded(model).fit_transform(holes)
     assert filled.dtype == np.float32
     assert (filled[curved.observed] == holes[curved.observed]).all()
@@ -165,24 +165,24 @@ def test_single_precision_comes_back_as_it_came(model, curved):
 
 @every
 def test_a_fit_that_fails_leaves_the_model_as_it_was(model, curved):
-    fitted = seeded(model).fit(curved.holes)
-    before = fitted.transform(curved.holes)
+    fitted = seeded(model).fit(curved.X)
+    before = fitted.transform(curved.X)
     with pytest.raises(ValueError, match="no observed values"):
         fitted.fit(np.full((5, 3), np.nan))
-    assert (fitted.transform(curved.holes) == before).all()
+    assert (fitted.transform(curved.X) == before).all()
     unfitted = seeded(model)
     with pytest.raises(ValueError, match="no observed values"):
         unfitted.fit(np.full((5, 3), np.nan))
     with pytest.raises(NotFittedError):
-        unfitted.transform(curved.holes)
+        unfitted.transform(curved.X)
 
 
 @every
 @pytest.mark.parametrize("unit", [1e-120, 1e-6, 1e120])
 def test_units_of_the_table_do_not_matter(model, unit, curved):
-    fitted = seeded(model).fit(curved.holes)
-    other = seeded(model).fit(unit * curved.holes)
-    error = np.abs(other.transform(unit * curved.holes) / unit - fitted.transform(curved.holes))
+    fitted = seeded(model).fit(curved.X)
+    other = seeded(model).fit(unit * curved.X)
+    error = np.abs(other.transform(unit * curved.X) / unit - fitted.transform(curved.X))
     assert np.median(error[~curved.observed]) < 1e-3
     assert error.max() < 0.5 * np.abs(curved.truth).max()
 
@@ -191,17 +191,17 @@ def test_units_of_the_table_do_not_matter(model, unit, curved):
 def test_wrong_flags_and_unknown_arguments_are_errors(model, curved):
     for name in ("scale", "add_indicator", "keep_empty_features"):
         with pytest.raises(ValueError, match=f"{name}.*True or False"):
-            seeded(model).set_params(**{name: "no"}).fit(curved.holes)
+            seeded(model).set_params(**{name: "no"}).fit(curved.X)
     with pytest.raises(ValueError, match="verbose"):
-        seeded(model).set_params(verbose="x").fit(curved.holes)
+        seeded(model).set_params(verbose="x").fit(curved.X)
     with pytest.raises(TypeError, match="sample_weight"):
-        seeded(model).fit_transform(curved.holes, sample_weight=1)
+        seeded(model).fit_transform(curved.X, sample_weight=1)
 
 
 @every
 def test_a_row_beyond_all_bounds_is_an_error_or_filled_with_finite_numbers(model, curved):
-    fitted = seeded(model).fit(curved.holes)
-    row = curved.holes[:1].copy()
+    fitted = seeded(model).fit(curved.X)
+    row = curved.X[:1].copy()
     row[0, np.flatnonzero(curved.observed[0])[0]] = 1.7e308
     with np.errstate(all="ignore"), suppress(ValueError):
         assert np.isfinite(fitted.transform(row)).all()

@@ -41,7 +41,7 @@ def test_a_low_rank_stream_is_recovered_exactly(model, low_rank):
 @every
 def test_a_high_rank_stream_is_not(model, curved):
     model = clone(model).set_params(rank=6, scale=True)
-    filled = model.fit_transform(curved.holes)
+    filled = model.fit_transform(curved.X)
     assert missing_relative_error(filled, curved.truth, curved.observed) > 0.1
 
 

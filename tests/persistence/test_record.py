@@ -175,7 +175,7 @@ def estimator(request):
 @pytest.fixture(scope="module")
 def state(estimator, stream):
     model = estimator(kernel=RBF(3.0), **ESTIMATORS[estimator])
-    return model.partial_fit(stream.holes[:110]).get_state()
+    return model.partial_fit(stream.X[:110]).get_state()
 
 
 def test_a_state_consists_of_arrays_numbers_and_strings(state):
@@ -192,7 +192,7 @@ def test_a_stream_continues_from_a_saved_state(estimator, state, stream, tmp_pat
     assert not differences(restored, state)
     one, two = estimator.from_state(state), estimator.from_state(restored)
 
-    rows = stream.holes[110:150]
+    rows = stream.X[110:150]
     assert (one.partial_fit_transform(rows) == two.partial_fit_transform(rows)).all()
     assert not differences(one.get_state(), two.get_state())
 
@@ -219,11 +219,11 @@ def test_a_state_before_the_first_row(estimator):
 
 def test_a_random_state_object_is_saved_as_the_seed_it_gave(estimator, stream):
     params = {**ESTIMATORS[estimator], "random_state": np.random.RandomState(5)}
-    model = estimator(**params).partial_fit(stream.holes[:50])
+    model = estimator(**params).partial_fit(stream.X[:50])
     restored = estimator.from_state(model.get_state())
 
     for m in (model, restored):
-        m.partial_fit(stream.holes[50:100])
+        m.partial_fit(stream.X[50:100])
 
     assert (restored.dictionary_ == model.dictionary_).all()
 
@@ -234,7 +234,7 @@ def test_the_output_container_is_part_of_the_state(estimator, state, stream):
 
     restored = estimator.from_state(model.get_state())
 
-    assert isinstance(restored.transform(stream.holes[:3]), pd.DataFrame)
+    assert isinstance(restored.transform(stream.X[:3]), pd.DataFrame)
 
 
 def test_another_format_is_rejected(estimator, state):

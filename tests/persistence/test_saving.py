@@ -222,12 +222,12 @@ def test_a_family_that_failed_is_in_the_search_results(fitted, tmp_path):
 @pytest.mark.parametrize("rows", [20, 90])
 def test_a_loaded_stream_continues_to_the_bit(stream, name, rows, tmp_path):
     kind, params = STREAMS[name]
-    model = kind(**params).partial_fit(stream.holes[:rows])
+    model = kind(**params).partial_fit(stream.X[:rows])
 
     loaded = save_and_load(model, tmp_path)
 
     assert not differences(loaded.get_state(), model.get_state())
-    more = stream.holes[rows : rows + 50]
+    more = stream.X[rows : rows + 50]
     one, two = (quiet(m.partial_fit_transform, more) for m in (model, loaded))
     assert one.tobytes() == two.tobytes()
     assert not differences(loaded.get_state(), model.get_state())
