@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, fields
 from importlib import import_module
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, TypeVar, get_type_hints
+from typing import Annotated, Any, ClassVar, TypeVar, dataclass_transform, get_type_hints
 
 import typer
 
@@ -41,22 +41,22 @@ def _print_version(wanted: bool) -> None:
         raise typer.Exit
 
 
+_VERSION = typer.Option(
+    "--version", help="Print the version.", callback=_print_version, is_eager=True
+)
+
+
 @app.callback()
-def _root(
-    version: Annotated[
-        bool,
-        typer.Option(
-            "--version", help="Print the version.", callback=_print_version, is_eager=True
-        ),
-    ] = False,
-) -> None:
+def _root(version: Annotated[bool, _VERSION] = False) -> None:
     pass
 
 
+@dataclass_transform(frozen_default=True, kw_only_default=True)
 def command(example: str) -> Callable[[type[C]], type[C]]:
-    """Register a record of options as the command of its name; its docstring is the help."""
+    """Make a frozen record of options, and the command of its name; its docstring is the help."""
 
     def register(options: type[C]) -> type[C]:
+        options = dataclass(frozen=True, kw_only=True)(options)
         name = options.__name__.lower()
 
         def run(**given: Any) -> None:
@@ -77,7 +77,6 @@ def command(example: str) -> Callable[[type[C]], type[C]]:
 
 
 @command("hirank complete data.csv -o filled.csv --report report.html")
-@dataclass(frozen=True, kw_only=True)
 class Complete(o.FitOptions):
     """Impute the missing values of a table.
 
@@ -92,7 +91,6 @@ class Complete(o.FitOptions):
 
 
 @command("hirank fit history.parquet -m model.hirank")
-@dataclass(frozen=True, kw_only=True)
 class Fit(o.FitOptions):
     """Fit a model to a table and save it.
 
@@ -103,7 +101,6 @@ class Fit(o.FitOptions):
 
 
 @command("hirank apply -m model.hirank new.csv -o filled.csv")
-@dataclass(frozen=True, kw_only=True)
 class Apply(o.TableOptions):
     """Impute a table with a saved model.
 
@@ -119,7 +116,6 @@ class Apply(o.TableOptions):
 
 
 @command("tail -F sensors.csv | hirank stream -m model.hirank")
-@dataclass(frozen=True, kw_only=True)
 class Stream(o.Options):
     """Impute rows as they arrive, and learn from them.
 
@@ -157,7 +153,6 @@ class Stream(o.Options):
 
 
 @command("hirank advise data.csv")
-@dataclass(frozen=True, kw_only=True)
 class Advise(o.LearnOptions):
     """Estimate how well the missing values of a table can be imputed.
 
@@ -168,7 +163,6 @@ class Advise(o.LearnOptions):
 
 
 @command("hirank compare data.csv --plot errors.png")
-@dataclass(frozen=True, kw_only=True)
 class Compare(o.LearnOptions):
     """Compare hirank with other methods on held-out values.
 
@@ -181,7 +175,6 @@ class Compare(o.LearnOptions):
 
 
 @command("hirank info model.hirank")
-@dataclass(frozen=True, kw_only=True)
 class Info(o.Options):
     """Print what a model file contains."""
 

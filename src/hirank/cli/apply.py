@@ -13,12 +13,7 @@ import pyarrow as pa
 from hirank import Imputer
 from hirank._typing import Array
 from hirank.cli.dates import parse_times
-from hirank.cli.intervals import (
-    Intervals,
-    check_columns,
-    check_coverage,
-    compute_intervals,
-)
+from hirank.cli.intervals import Intervals, check_columns, check_coverage, compute_intervals
 from hirank.cli.models import (
     feature_names,
     load_markers,
@@ -45,10 +40,7 @@ def run(options: Apply, reporter: Reporter) -> None:
     began = perf_counter()
     check_coverage(options.interval)
     check_outputs(
-        source=options.table,
-        table=options.output,
-        protected=(options.model,),
-        force=options.force,
+        source=options.table, table=options.output, protected=(options.model,), force=options.force
     )
     saved = SavedModel.load(options.model, options.interval)
     markers = load_markers(options.model)

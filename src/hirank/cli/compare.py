@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from hirank._text import plural
+from hirank._text import alternatives, plural
 from hirank._typing import Array, BoolArray
 from hirank.cli.fit_table import read_table
 from hirank.cli.output_checks import check_outputs
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from hirank.cli.app import Compare
 
 Method: TypeAlias = Callable[[Array], Array]
+PICTURES = (".png", ".svg", ".pdf")
 MIN_HELD_OUT = 20
 """Held-out values below which differences of errors are chance."""
 
@@ -63,8 +64,8 @@ class Comparison:
 def run(options: Compare, reporter: Reporter) -> None:
     """Hold out some values, impute them by each method, and print the errors."""
     check_outputs(options.plot, source=options.table, force=options.force)
-    if options.plot is not None:
-        _check_plot(options.plot)
+    if options.plot is not None and options.plot.suffix.lower() not in PICTURES:
+        raise ParameterError("plot", f"must end with {alternatives(PICTURES)}; got {options.plot}.")
     given = read_table(options, reporter)
     X, held_out = _hold_out(given.table.numbers, options.hold_out, options.seed)
     scores = []
@@ -126,14 +127,6 @@ def _make_methods(max_time: float | None, seed: int) -> dict[str, Method]:
         "soft-impute": SoftImpute(random_state=seed).fit_transform,
         "hirank": Imputer(max_time=max_time, random_state=seed).fit_transform,
     }
-
-
-def _check_plot(path: Path) -> None:
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-
-    kind = path.suffix.lower().removeprefix(".")
-    if kind and kind not in FigureCanvasAgg.get_supported_filetypes():
-        raise ParameterError("plot", f"must end with .png, .svg or .pdf; got {str(path)!r}.")
 
 
 def _draw(scores: list[Score], path: Path, title: str) -> None:

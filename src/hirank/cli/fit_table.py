@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from time import perf_counter
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -15,9 +16,10 @@ from hirank._typing import Array
 from hirank.cli.dates import parse_times
 from hirank.cli.errors import NoValuesError
 from hirank.cli.intervals import Intervals, compute_intervals
-from hirank.cli.models import restore_columns
+from hirank.cli.models import restore_columns, save_model
 from hirank.cli.options import FitOptions, LearnOptions
 from hirank.cli.reporter import Reporter
+from hirank.cli.results import RunResult
 from hirank.exceptions import FileError, InputError, ParameterError
 from hirank.io import Table, TableFile, open_table
 
@@ -29,6 +31,8 @@ MIN_REPEATS = 3
 MIN_DISTANCE = 1.5
 """Distance of such a value from all others, in ranges of these (5 to 95 %)."""
 MAX_LISTED = 12
+DEFAULT_COVERAGE = 0.9
+"""Coverage of the intervals in the report, unless --interval sets another."""
 
 
 @dataclass(frozen=True)
@@ -103,52 +107,91 @@ def make_imputer(options: FitOptions, table: Table) -> Imputer:
     )
 
 
-def impute(model: Imputer, given: TableInput, reporter: Reporter) -> Array:
-    """Fit a model; return the numeric columns imputed, n x v, NaN where nothing was imputed."""
-    with reporter.warnings(), reporter.fitting(model.max_time):
+@dataclass(frozen=True)
+class TableFit:
+    """A table with its imputed values, and the model that imputed them."""
+
+    given: TableInput
+    filled: Array  # the numeric columns, n x v; NaN where nothing was imputed
+    model: Imputer | None  # None: nothing is missing
+    intervals: Intervals | None  # None: not asked for, or too few values
+    coverage: float = DEFAULT_COVERAGE
+
+    @classmethod
+    def copy(cls, given: TableInput) -> TableFit:
+        """Return a table in which nothing is missing, without a model."""
+        numbers = given.table.numbers
+        return cls(given, numbers, None, Intervals.empty(numbers.shape))
+
+    @property
+    def interval_columns(self) -> dict[str, Array]:
+        """The ends of the intervals, as columns to append."""
+        return {} if self.intervals is None else self.intervals.to_columns(self.given.table)
+
+
+def fit_table(
+    options: FitOptions, given: TableInput, reporter: Reporter, coverage: float | None = None
+) -> TableFit:
+    """Fit an Imputer to a table; compute intervals if they are asked for, or for the report."""
+    model = make_imputer(options, given.table)
+    with reporter.warnings(), reporter.fitting(options.max_time):
         filled = np.asarray(model.fit_transform(given.frame), np.float64)
-    return restore_columns(filled, model)[:, : len(given.table.numeric)]
+    filled = restore_columns(filled, model)[:, : len(given.table.numeric)]
+    intervals = None
+    if coverage is not None or options.report is not None:
+        try:
+            with reporter.warnings():
+                found = compute_intervals(model, given.frame, coverage or DEFAULT_COVERAGE)
+            intervals = found.widen(filled)
+        except InputError as error:
+            reporter.note(f"There are no intervals: {error}")
+    return TableFit(given, filled, model, intervals, coverage or DEFAULT_COVERAGE)
 
 
-def intervals_around(
-    filled: Array, model: Imputer, given: TableInput, coverage: float, reporter: Reporter
-) -> Intervals | None:
-    """Return intervals around imputed values, n x v; None, with a note, if the model has none."""
-    try:
-        with reporter.warnings():
-            return compute_intervals(model, given.frame, coverage).widen(filled)
-    except InputError as error:
-        reporter.note(f"There are no intervals: {error}")
-        return None
-
-
-def write_page(
-    path: Path,
-    model: Imputer,
-    given: TableInput,
-    filled: Array,
-    intervals: Intervals | None,
+def save_fit(
+    fit: TableFit,
+    options: FitOptions,
     reporter: Reporter,
-    coverage: float,
-) -> None:
+    *,
+    model: Path | None,
+    output: str | None = None,
+    began: float,
+) -> RunResult:
+    """Save the model and the report, if asked for, and return the result of the command."""
+    table, summary = fit.given.table, None
+    if fit.model is not None:
+        summary = fit.model.summary()
+        if model is not None:
+            save_model(fit.model, model, options.missing or ())
+        if options.report is not None:
+            _write_page(options.report, fit, fit.model, reporter.notes)
+    n_imputed = int((np.isnan(table.numbers) & ~np.isnan(fit.filled)).sum())
+    counts = (len(table), len(table.numeric), fit.given.n_missing, n_imputed)
+    return RunResult(*counts, perf_counter() - began, output, model, options.report, summary)
+
+
+def _write_page(path: Path, fit: TableFit, model: Imputer, notes: Sequence[str]) -> None:
     """Write the report on all columns that the model was fitted to, parsed times included."""
     from hirank.report import write_report
 
-    X = np.column_stack([column.to_numpy() for column in given.frame.columns])
-    rest = np.full((len(X), X.shape[1] - filled.shape[1]), np.nan)
-    ends = (intervals.lower, intervals.upper) if intervals is not None else ()
-    source = str(given.file.path)
+    frame, source = fit.given.frame, str(fit.given.file.path)
+    X = np.column_stack([column.to_numpy() for column in frame.columns])
+    filled, rest = X.copy(), np.full((len(X), X.shape[1] - fit.filled.shape[1]), np.nan)
+    filled[:, : fit.filled.shape[1]] = fit.filled
+    interval = None
+    if fit.intervals is not None:
+        interval = Intervals(*(np.hstack([end, rest]) for end in fit.intervals))
     write_report(
         path,
         model,
         X,
-        np.hstack([filled, X[:, filled.shape[1] :]]),
-        names=given.frame.column_names,
+        filled,
+        names=frame.column_names,
         title="standard input" if source == "-" else Path(source).name,
-        interval=tuple(np.hstack([end, rest]) for end in ends) or None,  # type: ignore[arg-type]
-        coverage=coverage,
-        rows=given.row_labels(),
-        notes=reporter.notes,
+        interval=interval,
+        coverage=fit.coverage,
+        rows=fit.given.row_labels(),
+        notes=notes,
     )
 
 

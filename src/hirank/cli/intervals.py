@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -14,11 +13,8 @@ from hirank.io import Table
 if TYPE_CHECKING:
     from hirank import Imputer
 
-ENDS = ("lower", "upper")
 
-
-@dataclass(frozen=True)
-class Intervals:
+class Intervals(NamedTuple):
     """Ends of intervals that contain missing values, n x v each."""
 
     lower: Array
@@ -45,9 +41,9 @@ class Intervals:
         """Return two columns for each numeric one, with values where it is missing."""
         missing = np.isnan(table.numbers)
         return {
-            f"{name} {end}": np.where(missing[:, j], getattr(self, end)[:, j], np.nan)
+            f"{name} {end}": np.where(missing[:, j], values[:, j], np.nan)
             for j, name in enumerate(table.numeric)
-            for end in ENDS
+            for end, values in zip(self._fields, self, strict=True)
         }
 
 
@@ -59,7 +55,7 @@ def check_coverage(coverage: float | None) -> None:
 
 def check_columns(table: Table) -> None:
     """Raise InputError if a table has columns with the names of those to be added."""
-    added = [f"{name} {end}" for name in table.numeric for end in ENDS]
+    added = [f"{name} {end}" for name in table.numeric for end in Intervals._fields]
     taken = [repr(name) for name in added if name in table.names]
     if taken:
         raise InputError(
@@ -71,8 +67,6 @@ def check_columns(table: Table) -> None:
 def compute_intervals(model: Imputer, frame: Any, coverage: float) -> Intervals:
     """Return intervals for all columns of a table; raise InputError if the model has none."""
     intervals = Intervals.empty(frame.shape)
-    for whole, end in zip(
-        (intervals.lower, intervals.upper), model.interval(frame, coverage), strict=True
-    ):
+    for whole, end in zip(intervals, model.interval(frame, coverage), strict=True):
         whole[:, model.has_values_] = end
     return intervals

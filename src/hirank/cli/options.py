@@ -14,29 +14,9 @@ from typing import Annotated, Any, ClassVar
 import typer
 
 
-class RowFormat(StrEnum):
-    """Formats of the rows of a stream."""
-
-    AUTO = "auto"
-    CSV = "csv"
-    JSONL = "jsonl"
-
-
-class OnError(StrEnum):
-    """What happens to a line of a stream that is not a row."""
-
-    SKIP = "skip"
-    KEEP = "keep"
-    STOP = "stop"
-
-
-class Decimal(StrEnum):
-    """Decimal marks."""
-
-    POINT = "."
-    COMMA = ","
-
-
+RowFormat = StrEnum("RowFormat", {"AUTO": "auto", "CSV": "csv", "JSONL": "jsonl"})
+OnError = StrEnum("OnError", {"SKIP": "skip", "KEEP": "keep", "STOP": "stop"})
+Decimal = StrEnum("Decimal", {"POINT": ".", "COMMA": ","})
 # By panel of the help: option, short form and metavar, and what it does.
 _HELP = {
     "Arguments": {

@@ -8,7 +8,8 @@ import sys
 import time
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol, Self
 
 from hirank._text import abbreviated, plural
@@ -17,8 +18,6 @@ from hirank.cli.options import Options
 from hirank.exceptions import EmptyRowsWarning, NoModelWarning, SkippedRowsWarning, WarmupWarning
 
 if TYPE_CHECKING:
-    from contextlib import AbstractContextManager
-
     from hirank.io import Table
     from hirank.optim.trace import ProgressEvent
 
@@ -167,21 +166,26 @@ class Reporter:
         from hirank.optim.trace import RefitFailed
 
         lowest = float("inf")
-        with _spinner() if self.is_live else nullcontext(lambda text: None) as show:
+        with self._bar("reading the table", None) as update:
 
             def report(event: ProgressEvent) -> None:
                 nonlocal lowest
                 if isinstance(event, RefitFailed):
                     self.note(f"{event}.")
                 lowest = min(lowest, getattr(event, "error", lowest))
-                show(describe_progress(event, lowest, max_time))
+                update(description=describe_progress(event, lowest, max_time))
 
             with subscribed(report):
                 yield
 
-    def rows(self, total: int | None) -> AbstractContextManager[Callable[[int], None]]:
-        """Show a bar for rows; the context provides a function that advances it."""
-        return _bar(total) if self.is_live else nullcontext(lambda rows: None)
+    @contextmanager
+    def rows(self, total: int | None) -> Iterator[Callable[[int], None]]:
+        """Show a bar for rows; provide a function that advances it."""
+        with self._bar("rows", total) as update:
+            yield lambda rows: update(advance=rows)
+
+    def _bar(self, text: str, total: int | None) -> AbstractContextManager[Callable[..., None]]:
+        return _progress(text, total) if self.is_live else nullcontext(lambda **changes: None)
 
 
 def _describe_warning(warning: Warning | str) -> str:
@@ -208,33 +212,14 @@ def describe_progress(event: ProgressEvent, lowest: float, max_time: float | Non
 
 
 @contextmanager
-def _spinner() -> Iterator[Callable[[str], None]]:
+def _progress(description: str, total: int | None) -> Iterator[Callable[..., None]]:
+    """Show a bar; provide the function that updates it."""
     from rich.console import Console
-    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+    from rich.progress import Progress
 
-    columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
-        task = progress.add_task("reading the table")
-        yield lambda text: progress.update(task, description=text)
-
-
-@contextmanager
-def _bar(total: int | None) -> Iterator[Callable[[int], None]]:
-    from rich import progress as rich
-
-    columns = (
-        rich.TextColumn("rows"),
-        rich.BarColumn(),
-        rich.MofNCompleteColumn(),
-        rich.TimeElapsedColumn(),
-        rich.TextColumn("left"),
-        rich.TimeRemainingColumn(),
-    )
-    from rich.console import Console
-
-    with rich.Progress(*columns, console=Console(stderr=True), transient=True) as progress:
-        task = progress.add_task("rows", total=total)
-        yield lambda rows: progress.advance(task, rows)
+    with Progress(console=Console(stderr=True), transient=True) as progress:
+        task = progress.add_task(description, total=total)
+        yield partial(progress.update, task)
 
 
 def to_plain(value: Any) -> Any:

@@ -11,11 +11,12 @@ import numpy as np
 from hirank.cli.models import load_markers
 from hirank.cli.output_checks import check_target
 from hirank.cli.reporter import Reporter
-from hirank.cli.stream.checkpoint import Checkpoint, Output, Position
+from hirank.cli.stream.checkpoint import Checkpoint, Output
 from hirank.cli.stream.layouts import Detector
 from hirank.cli.stream.lines import CellFormat
-from hirank.cli.stream.loop import Counts, Session, Signals
+from hirank.cli.stream.loop import Session
 from hirank.cli.stream.model import StreamModel, open_model
+from hirank.cli.stream.signals import Signals
 from hirank.cli.stream.sources import Place, open_lines
 from hirank.exceptions import InputError, OutputError, ParameterError
 from hirank.io.dialect import check_delimiter
@@ -43,38 +44,22 @@ def run(options: Stream, reporter: Reporter) -> None:
         if stop.requested:
             return
         saved = None if last is None else last.input
-        lines, place = open_lines(source, saved, stop, follow=options.follow)
+        lines = open_lines(source, saved, stop, follow=options.follow)
         cells = CellFormat(markers, options.decimal, options.digits)
-        is_continued = place is not None and place.offset > 0
+        is_continued = lines.start is not None and lines.start.offset > 0
         header = last.header if last is not None and is_continued else None
         detected = Detector(options, cells, lines, model, reporter).detect(header)
+        if stop.requested:
+            return
         if detected is None:
-            if stop.requested:
-                return
             raise InputError("The input is empty. It must have a header line or a row.")
         output = Output(options.output)
-        continues = last is not None and _is_same_input(last, place)
-        output.open(
-            last.output if continues and last is not None else None,
-            cut=lines.is_file,
-            force=options.force,
-        )
-        if output.size or (output.path is None and is_continued):
-            detected = detected.without_top()
-        total = 0 if checkpoint.last is None else checkpoint.last.rows
-        Session(
-            options=options,
-            lines=lines,
-            detected=detected,
-            model=model,
-            output=output,
-            checkpoint=checkpoint,
-            reporter=reporter,
-            stop=stop,
-            counts=Counts(total),
-            place=place,
-            hold=options.hold or not lines.is_live,
-        ).run()
+        place = last.output if last is not None and _is_same(last.input, lines.start) else None
+        output.open(place, cut=lines.is_file, force=options.force)
+        has_top = output.size > 0 or (output.path is None and is_continued)
+        top = b"" if has_top else detected.top
+        parts = (lines, detected, model, output, checkpoint, reporter, stop, top)
+        Session(options, *parts).run()
 
 
 def _check_options(options: Stream, source: Path | None, model: Path) -> None:
@@ -100,10 +85,9 @@ def _model_markers(model: StreamModel, path: Path) -> list[str]:
     return known if np.isnan(own) else [*known, str(own)]
 
 
-def _is_same_input(last: Position, place: Place | None) -> bool:
-    """Return whether the output of the last run is that of the rows before this place."""
-    if place is None or last.input is None:
-        return place is None and last.input is None
-    # Killed before its first save, a run may have written rows; it is at the start of the file.
-    at_start = last.input.offset == place.offset == 0 and last.input.path == place.path
-    return last.input == place or at_start
+def _is_same(last: Place | None, now: Place | None) -> bool:
+    """Return whether the input continues where it was, so that the output can."""
+    # A run that was killed before its first save may have written rows: it was at the start.
+    if last is not None and now is not None and last.offset == now.offset == 0:
+        return last.path == now.path
+    return last == now

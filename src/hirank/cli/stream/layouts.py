@@ -41,10 +41,6 @@ class Detected:
     header: str | None = None  # lines that are equal to it are not rows
     top: bytes = b""  # what the output begins with
 
-    def without_top(self) -> Detected:
-        """Return this for an output that is continued."""
-        return replace(self, top=b"")
-
 
 @dataclass(frozen=True)
 class Detector:

@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import math
-import os
-import select
 import signal
 import time
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import asdict, dataclass
-from types import FrameType
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -23,49 +19,12 @@ from hirank.cli.stream.checkpoint import Checkpoint, Output, Position
 from hirank.cli.stream.layouts import Detected, decode_line
 from hirank.cli.stream.lines import BadLine, Row
 from hirank.cli.stream.model import MAX_ROWS, StreamModel
-from hirank.cli.stream.sources import Line, Lines, Place
+from hirank.cli.stream.signals import Signals
+from hirank.cli.stream.sources import Line, Lines
 from hirank.exceptions import FileError, InputError, OutputError
 
 if TYPE_CHECKING:
     from hirank.cli.app import Stream
-
-
-class Signals:
-    """Turns SIGTERM, SIGINT and SIGHUP into a request to stop; a second one ends the program."""
-
-    def __init__(self) -> None:
-        self.requested, self.number = False, 0
-        self._old: dict[int, Any] = {}
-
-    def __enter__(self) -> Self:
-        self._read, self._write = os.pipe()
-        os.set_blocking(self._write, False)
-        os.set_blocking(self._read, False)
-        self._wake = signal.set_wakeup_fd(self._write, warn_on_full_buffer=False)
-        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-            if signal.getsignal(number) is not signal.SIG_IGN:  # as under nohup
-                self._old[number] = signal.signal(number, self._handle)
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        for number, handler in self._old.items():
-            signal.signal(number, handler)
-        signal.set_wakeup_fd(self._wake)
-        os.close(self._read)
-        os.close(self._write)
-
-    def _handle(self, number: int, frame: FrameType | None) -> None:
-        self.requested, self.number = True, number
-        signal.signal(number, signal.SIG_DFL)
-
-    def wait(self, seconds: float | None, *fds: int) -> None:
-        """Wait until a file can be read, the time is over, or a signal arrives."""
-        if self.requested:
-            return
-        ready, _, _ = select.select([self._read, *fds], [], [], seconds)
-        if self._read in ready:
-            with suppress(BlockingIOError):
-                os.read(self._read, 64)
 
 
 class Item(NamedTuple):
@@ -97,11 +56,7 @@ class Counts:
 
 @dataclass
 class Session:
-    """One run of a stream, from its parts.
-
-    `place` is where the input continues, and with `hold` the first rows of a new model wait until
-    it is fitted. A frozen run between two pipes has nothing to save.
-    """
+    """One run of a stream, from its parts; `top` is what the output begins with."""
 
     options: Stream
     lines: Lines
@@ -111,11 +66,13 @@ class Session:
     checkpoint: Checkpoint
     reporter: Reporter
     stop: Signals
-    counts: Counts
-    place: Place | None
-    hold: bool
+    top: bytes
 
     def __post_init__(self) -> None:
+        last = self.checkpoint.last
+        self.counts = Counts(0 if last is None else last.rows)
+        self._hold = self.options.hold or not self.lines.is_live
+        self._place = self.lines.start
         self._began = time.monotonic()
         self._bad: tuple[Line, str] | None = None  # the line that ends the run
         self._unsaved: OSError | None = None
@@ -128,7 +85,7 @@ class Session:
         if self._unsaved is not None:
             raise OutputError(self.checkpoint.path, f"{self._unsaved.strerror}.")
         try:
-            self._write(self.detected.top)
+            self._write(self.top)
             while self._bad is None:
                 items = self._gather()
                 if not items and (self.lines.ended or self.stop.requested):
@@ -167,7 +124,7 @@ class Session:
         """Return the lines to process next, parsed."""
         room = self.model.room
         if not (self.model.is_fitted or self.model.frozen):
-            if self.hold:
+            if self._hold:
                 return self._gather_first(room)
             room = 1
         most = min(room, MAX_ROWS, self._next_save - self.counts.total)
@@ -220,13 +177,13 @@ class Session:
             self.model.learn(X)
             if self.model.names is None and not self.model.frozen:
                 self.model.set_names(layout.wanted)
-            if not was_fitted and not (self.hold and self.model.is_fitted):
+            if not was_fitted and not (self._hold and self.model.is_fitted):
                 self.counts.warmup_rows += len(rows)
             self.counts.empty_rows += len(rows) - sum(item.has_values for item in items)
         self.counts.total += len(rows)
         self.counts.rows += len(rows)
         if items:
-            self.place, self._is_dirty = items[-1].line.place, True
+            self._place, self._is_dirty = items[-1].line.place, True
         self.reporter.status(self._describe)
 
     def _write(self, data: bytes) -> None:
@@ -245,11 +202,11 @@ class Session:
         every, counts = self.options.save_every, self.counts
         self._next_save = (counts.total // every + 1) * every
         if self.model.frozen and not self.lines.is_file and self.output.path is None:
-            return
+            return  # between two pipes there is nothing to save
         changed = None if self.model.frozen or not counts.rows else self.model.model
-        place = self.place if self.lines.is_file else None
+        header, place = self.detected.header, self._place
         try:
-            position = Position(counts.total, self.detected.header, place, self.output.place())
+            position = Position(counts.total, header, place, self.output.place())
             self.checkpoint.save(position, changed)
         except OSError as error:
             self._unsaved = error

@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import hashlib
 import os
-import select
 import stat
 import time
 from collections import deque
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
+from hirank.cli.stream.signals import Signals
 from hirank.exceptions import FileError
 from hirank.io.errors import reading
 
@@ -40,42 +41,14 @@ class Place:
     line: int
 
 
-class Origin(NamedTuple):
-    """The file that a line is from."""
-
-    path: str
-    inode: str
-    head: bytes
-
-    def place(self, offset: int, line: int) -> Place:
-        """Return a place in this file."""
-        head = self.head[:offset]
-        return Place(self.path, self.inode, digest(head), len(head), offset, line)
-
-
 class Line(NamedTuple):
-    """A line without its end, and where it was."""
+    """A line without its end."""
 
     data: bytes
     ending: bytes
     number: int
-    end: int  # bytes up to and with its end
-    origin: Origin | None = None
+    place: Place | None  # after the line; None in a pipe
     problem: str = ""  # why it cannot be read
-
-    @property
-    def place(self) -> Place | None:
-        """The place after this line; None in a pipe."""
-        return None if self.origin is None else self.origin.place(self.end, self.number)
-
-
-class Stop(Protocol):
-    """A request to stop, which can be waited for together with the input."""
-
-    requested: bool
-
-    def wait(self, seconds: float | None, *fds: int) -> None:
-        """Wait until a file can be read, the time is over, or a signal arrives."""
 
 
 class Lines:
@@ -84,11 +57,11 @@ class Lines:
     is_live = True  # lines may have to be waited for
     is_file = False  # lines can be read again after a restart
 
-    def __init__(self, fd: int, stop: Stop) -> None:
+    def __init__(self, fd: int, stop: Signals) -> None:
         self.fd, self.stop, self.ended = fd, stop, False
-        self.origin: Origin | None = None
         self._lines: deque[Line] = deque()
         self._begin(0, 0)
+        self.start: Place | None = None  # where lines are read from
 
     def _begin(self, offset: int, number: int) -> None:
         self._rest, self._offset, self._number, self._is_long = b"", offset, number, False
@@ -109,10 +82,13 @@ class Lines:
         """Return lines to the front of the queue."""
         self._lines.extendleft(reversed(lines))
 
+    def place(self) -> Place | None:
+        """Return how much was read; None for a pipe."""
+        return None
+
     def _fill(self, *, wait: bool) -> bool:
         """Read a block; return False if there is nothing yet."""
-        self.stop.wait(None if wait else 0, self.fd)
-        if self.stop.requested or not (wait or select.select([self.fd], [], [], 0)[0]):
+        if not self.is_file and not self.stop.wait(None if wait else 0, self.fd):
             return False
         if not self._read():
             self._finish()
@@ -144,8 +120,7 @@ class Lines:
             data, ending = data[:-1], b"\r" + ending
         problem = f"longer than {MAX_LINE_BYTES >> 20} MB" if self._is_long else ""
         self._is_long = False
-        line = Line(data, ending, self._number, self._offset, self.origin, problem)
-        self._lines.append(line)
+        self._lines.append(Line(data, ending, self._number, self.place(), problem))
 
 
 class File(Lines):
@@ -153,23 +128,20 @@ class File(Lines):
 
     is_live, is_file = False, True
 
-    def __init__(self, path: Path, stop: Stop, place: Place | None = None) -> None:
+    def __init__(self, path: Path, stop: Signals, place: Place | None = None) -> None:
         super().__init__(os.open(path, os.O_RDONLY), stop)
-        self.path = path
+        self.path, self._head, self._name = path, b"", str(path.resolve())
         if place is not None:
             os.lseek(self.fd, place.offset, os.SEEK_SET)
             self._begin(place.offset, place.line)
-        self.origin = self._find_origin()
+        self.start = place or self.place()
 
-    def _find_origin(self) -> Origin:
-        head = os.pread(self.fd, HEAD_BYTES, 0)
-        return Origin(str(self.path.resolve()), str(os.fstat(self.fd).st_ino), head)
-
-    def _fill(self, *, wait: bool) -> bool:
-        if not self._read():
-            self._finish()
-            self.ended = True
-        return True
+    def place(self) -> Place:
+        size = min(self._offset, HEAD_BYTES)
+        if len(self._head) < size:
+            self._head = os.pread(self.fd, HEAD_BYTES, 0)
+        head, inode = digest(self._head[:size]), str(os.fstat(self.fd).st_ino)
+        return Place(self._name, inode, head, size, self._offset, self._number)
 
 
 class FollowedFile(File):
@@ -180,9 +152,9 @@ class FollowedFile(File):
 
     is_live = True
 
-    def __init__(self, path: Path, stop: Stop, place: Place | None, at: Path) -> None:
+    def __init__(self, path: Path, stop: Signals, place: Place | None, at: Path) -> None:
         super().__init__(at, stop, place)
-        self.path = path
+        self.path, self._name = path, str(path.resolve())
         self._pause, self._last_read = MIN_PAUSE, time.monotonic()
 
     def _fill(self, *, wait: bool) -> bool:
@@ -190,8 +162,6 @@ class FollowedFile(File):
             raise FileError(
                 self.path, "The file was truncated. Pass --restart to read it from its start."
             )
-        if self.origin is None or len(self.origin.head) < HEAD_BYTES:
-            self.origin = self._find_origin()
         if self._read():
             self._pause, self._last_read = MIN_PAUSE, time.monotonic()
         elif not self._open_next():
@@ -212,36 +182,31 @@ class FollowedFile(File):
             return False
         self._finish()
         os.close(self.fd)
-        self.fd = fd
+        self.fd, self._head = fd, b""
         self._begin(0, 0)
-        self.origin = self._find_origin()
         return True
 
 
-def open_lines(
-    source: Path | None, saved: Place | None, stop: Stop, *, follow: bool
-) -> tuple[Lines, Place | None]:
-    """Open the input where it was read to; return it, and its place if it is a file.
+def open_lines(source: Path | None, saved: Place | None, stop: Signals, *, follow: bool) -> Lines:
+    """Open the input, a file where it was read to.
 
     Raise FileError if it cannot be read, or is not the file that `saved` is a place in.
     """
     if source is None:
         lines = Lines(0, stop)
         lines.is_live = not stat.S_ISREG(os.fstat(0).st_mode)
-        return lines, None
+        return lines
     with reading(source):
         if not stat.S_ISREG(os.stat(source).st_mode):
-            return Lines(os.open(source, os.O_RDONLY), stop), None
+            return Lines(os.open(source, os.O_RDONLY), stop)
         at = _find_file(source, saved, follow=follow)
-        place = saved if at is not None else None
-        if follow:
-            file: File = FollowedFile(source, stop, place, at or source)
-        else:
-            file = File(source, stop, place)
-    assert file.origin is not None
-    return file, place or file.origin.place(0, 0)
+        place = None if at is None else saved
+        return (
+            FollowedFile(source, stop, place, at or source) if follow else File(source, stop, place)
+        )
 
 
+@lru_cache(maxsize=8)  # of the first bytes of a file, for each of its lines
 def digest(data: bytes) -> str:
     """Return by what bytes are recognized."""
     return hashlib.sha256(data).hexdigest()[:32]
