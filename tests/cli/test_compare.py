@@ -11,7 +11,9 @@ def test_table_and_plot(hirank, curved, tmp_path):
 
 
 def test_best_comes_first(hirank, curved):
-    facts = json.loads(hirank("compare", curved / "table.csv", "--json", "--hold-out", 0.2).stdout)
+    facts = json.loads(
+        hirank("compare", curved / "table.csv", "--json", "--hold-out", 0.2, "--max-time", 2).stdout
+    )
     assert {row["method"] for row in facts["results"]} == METHODS
     errors = [row["error"] for row in facts["results"]]
     assert errors == sorted(errors)

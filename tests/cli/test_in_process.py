@@ -11,7 +11,6 @@ from typer.testing import CliRunner
 from hirank import OnlineImputer
 from hirank.cli.app import app
 from hirank.cli.apply import estimate_rows
-from hirank.cli.dates import parse_times
 from hirank.cli.errors import ExitCode, explain_error
 from hirank.cli.fit_table import read_table
 from hirank.cli.models import load_markers
@@ -167,11 +166,6 @@ def test_apply_with_models_of_streams(table, tmp_path):
     assert done.exit_code == 3
     assert "too few rows" in done.output
     assert not (tmp_path / "f.csv").exists()
-
-
-def test_times_may_be_numbers_in_a_column_of_text():
-    assert parse_times(["1000", "1002.5"], "id").tolist() == [1000, 1002.5]
-    assert np.diff(parse_times(["2024-01-01", "2024-01-02"], "day")).tolist() == [86400]
 
 
 def test_values_far_from_all_others_are_reported(tmp_path):

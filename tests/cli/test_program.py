@@ -53,7 +53,7 @@ def test_without_the_extra_one_line_names_the_package_to_install(tmp_path):
         env={**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), *sys.path])},
     )  # fmt: skip
     assert done.returncode == 1
-    assert done.stderr.strip() == 'The command line needs typer: pip install "hirank[cli]"'
+    assert done.stderr.strip() == 'The command line requires typer: pip install "hirank[cli]"'
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh"])

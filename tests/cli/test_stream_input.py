@@ -1,7 +1,5 @@
 """``hirank stream`` in this process: bad lines, columns, positions, and errors."""
 
-import json
-import math
 import os
 import re
 from pathlib import Path
@@ -13,9 +11,7 @@ from helpers.streams import NAMES, csv, small, table
 
 import hirank
 from hirank.cli.stream.checkpoint import Checkpoint, Output, Position
-from hirank.cli.stream.lines import BadLine, CellFormat, Delimited, JsonLines, split
 from hirank.exceptions import FileError, InputError, OutputError, OutputExistsError, ParameterError
-from hirank.io.dialect import Dialect
 
 pytest.importorskip("typer")
 from hirank.cli.app import Stream
@@ -259,36 +255,3 @@ def test_a_line_without_end_does_not_exhaust_the_memory(model, monkeypatch, capf
     done = stream(model, good[0] + "x" * 300_000 + "\n" + "".join(good[1:]), frozen=True)
     assert len(done.splitlines()) == 4
     assert "line 2 skipped: longer than" in capfd.readouterr().err
-
-
-def test_cells_keep_their_quotes_and_numbers_their_digits():
-    assert split('"a, ""b""",c,,"d"', Dialect()) == ['"a, ""b"""', "c", "", '"d"']
-    assert split('5" pipe,x', Dialect()) == ['5" pipe', "x"]
-    for bad in ('"a', '"a""'):
-        with pytest.raises(BadLine):
-            split(bad, Dialect())
-    cells = CellFormat(["-200"], digits=None)
-    assert math.isnan(cells.number("-2e2"))
-    texts = [cells.text(x) for x in (0.1, 3.0, -0.0, 1e-60, 1e300, 123456.789)]
-    assert texts == ["0.1", "3.0", "-0.0", "1e-60", "1e+300", "123456.79"]
-    assert CellFormat(digits=3).text(0.123456) == "0.123"
-    assert CellFormat(decimal=",").text(0.25) == "0,25"
-
-
-def test_lines_of_json_are_read_as_json_reads_them():
-    layout = JsonLines(("a", "ü\n"), CellFormat())
-    row = layout.parse(' { "a" : 1 , "x" : {"a": [2, "}"]} } ')
-    done = layout.render(row, [9.0, 2.5])
-    assert json.loads(done) == {"a": 1, "x": {"a": [2, "}"]}, "ü\n": 2.5}
-    assert json.loads(layout.render(layout.parse("{}"), [1.5, 2.5])) == {"a": 1.5, "ü\n": 2.5}
-    bad = ('{"a": 1,}', '{"a" 1}', "{,}", '{"a": 1', '{"a": 1, "a": 2}', "null", '{"a": true}')
-    for text in (*bad, '{"a": 1e999}', '{"a": ' + "9" * 400 + "}", '{"a": ' + "[" * 100_000):
-        with pytest.raises(BadLine):
-            layout.parse(text)
-
-
-def test_delimited_lines_change_in_missing_cells_only():
-    layout = Delimited(("x", "y"), ("y", "x"), Dialect(delimiter=";"), CellFormat())
-    row = layout.parse(' 1.0 ;" NA"')
-    assert layout.render(row, [math.nan, 7.0]) == ' 1.0 ;" NA"'
-    assert layout.render(row, [2.0, 7.0]) == ' 1.0 ;"2.0"'

@@ -61,7 +61,8 @@ def command(example: str) -> Callable[[type[C]], type[C]]:
 
         def run(**given: Any) -> None:
             record = options(**given)
-            with Reporter.for_options(record) as reporter:
+            events = record.prints_events
+            with Reporter(as_json=record.as_json, quiet=record.quiet, events=events) as reporter:
                 import_module(f"hirank.cli.{name}").run(record, reporter)
 
         hints = get_type_hints(options)

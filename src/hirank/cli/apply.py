@@ -12,7 +12,6 @@ import pyarrow as pa
 
 from hirank import Imputer
 from hirank._typing import Array
-from hirank.cli.dates import parse_times
 from hirank.cli.intervals import Intervals, check_columns, check_coverage, compute_intervals
 from hirank.cli.models import (
     feature_names,
@@ -26,6 +25,7 @@ from hirank.cli.reporter import Reporter
 from hirank.cli.results import RunResult
 from hirank.exceptions import ModelFileError
 from hirank.io import Table, TableFile, create, open_table
+from hirank.io.times import parse_times
 
 if TYPE_CHECKING:
     from hirank.cli.app import Apply

@@ -13,7 +13,6 @@ import pyarrow as pa
 
 from hirank._text import abbreviated
 from hirank._typing import Array
-from hirank.cli.dates import parse_times
 from hirank.cli.errors import NoValuesError
 from hirank.cli.intervals import Intervals, compute_intervals
 from hirank.cli.models import restore_columns, save_model
@@ -22,6 +21,7 @@ from hirank.cli.reporter import Reporter
 from hirank.cli.results import RunResult
 from hirank.exceptions import FileError, InputError, ParameterError
 from hirank.io import Table, TableFile, open_table
+from hirank.io.times import parse_times
 
 if TYPE_CHECKING:
     from hirank import Imputer

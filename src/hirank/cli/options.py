@@ -13,7 +13,6 @@ from typing import Annotated, Any, ClassVar
 
 import typer
 
-
 RowFormat = StrEnum("RowFormat", {"AUTO": "auto", "CSV": "csv", "JSONL": "jsonl"})
 OnError = StrEnum("OnError", {"SKIP": "skip", "KEEP": "keep", "STOP": "stop"})
 Decimal = StrEnum("Decimal", {"POINT": ".", "COMMA": ","})

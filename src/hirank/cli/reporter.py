@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any, Protocol, Self
 
 from hirank._text import abbreviated, plural
 from hirank.cli.errors import explain_error
-from hirank.cli.options import Options
 from hirank.exceptions import EmptyRowsWarning, NoModelWarning, SkippedRowsWarning, WarmupWarning
 
 if TYPE_CHECKING:
@@ -24,15 +23,8 @@ if TYPE_CHECKING:
 STATUS_SECONDS = 0.5
 """Seconds between two updates of a status line."""
 # Share of a fit that is usually done when a trial of a family, or a phase, is reported.
-_SHARES = {
-    "column means": 0.02,
-    "Gaussian": 0.05,
-    "Gaussian mixture": 0.15,
-    "low rank": 0.2,
-    "dictionary": 0.45,
-    "REFIT": 0.75,
-    "OUT_OF_SAMPLE": 0.9,
-}
+_SHARES = {"Gaussian": 0.05, "Gaussian mixture": 0.15, "low rank": 0.2, "dictionary": 0.45}
+_SHARES |= {"REFIT": 0.75, "OUT_OF_SAMPLE": 0.9}
 
 
 class Result(Protocol):
@@ -64,11 +56,6 @@ class Reporter:
         self._status_time = time.monotonic()
         self._has_status = False
 
-    @classmethod
-    def for_options(cls, options: Options) -> Self:
-        """Return the reporter that the options of a command ask for."""
-        return cls(as_json=options.as_json, quiet=options.quiet, events=options.prints_events)
-
     def __enter__(self) -> Self:
         return self
 
@@ -94,10 +81,6 @@ class Reporter:
             self.notes.append(sentence)
             if not self.quiet:
                 self.event("note", f"note: {sentence}", message=sentence)
-
-    def problem(self, sentence: str) -> None:
-        """Print a sentence about what failed, also if quiet."""
-        self.event("warning", f"hirank: {sentence}", message=sentence)
 
     def event(self, kind: str, text: str, **facts: Any) -> None:
         """Print what happened: `text`, or a JSON object of `kind` and `facts`."""
@@ -203,7 +186,7 @@ def describe_progress(event: ProgressEvent, lowest: float, max_time: float | Non
         key, label = event.phase.name, event.phase.value
     else:
         key, label = event.family, event.label
-    share = _SHARES.get(key, 0.1)
+    share = _SHARES.get(key, 0.02)
     left = event.seconds * (1 - share) / share
     if max_time is not None:
         left = min(left, max(max_time - event.seconds, 0))

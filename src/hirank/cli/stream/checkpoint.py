@@ -137,25 +137,27 @@ class Output:
         if path is None:
             return
         with writing(path):
-            if path.exists() and not path.is_file():  # a named pipe or a device
+            exists = path.exists()
+            if exists and not path.is_file():  # a named pipe or a device
                 self.fd, self.path = os.open(path, os.O_WRONLY), None
                 return
-            continues = saved is not None and saved.path == str(path.resolve()) and path.exists()
-            if not continues and not force and path.exists() and path.stat().st_size:
+            continues = saved is not None and saved.path == str(path.resolve()) and exists
+            if exists and not continues and not force and path.stat().st_size:
                 raise OutputExistsError(path)
             self.fd = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
-            self.size = 0 if not continues or saved is None else self._check(saved, cut=cut)
+            if continues and saved is not None:
+                self._continue(saved, cut=cut)
             self._cut_back()
-            first = max(self.size - TAIL_BYTES, 0)
-            self._tail = os.pread(self.fd, self.size - first, first)
 
-    def _check(self, saved: OutputPlace, *, cut: bool) -> int:
-        """Return the size at which to continue; raise OutputError if the file was changed."""
-        tail = os.pread(self.fd, saved.tail_size, saved.size - saved.tail_size)
-        if digest(tail) != saved.tail:
+    def _continue(self, saved: OutputPlace, *, cut: bool) -> None:
+        """Find the size at which to continue; raise OutputError if the file was changed."""
+        end, first = os.fstat(self.fd).st_size, saved.size - saved.tail_size
+        rest = os.pread(self.fd, max(end - first, 0), first)
+        if digest(rest[: saved.tail_size]) != saved.tail:
             problem = "The file was changed since the last run. Move it, or pass --restart --force."
             raise OutputError(self.path, problem)
-        return saved.size if cut else _end_of_lines(self.fd, saved.size)
+        kept = saved.tail_size if cut else max(rest.rfind(b"\n") + 1, saved.tail_size)
+        self.size, self._tail = first + kept, rest[:kept][-TAIL_BYTES:]
 
     def _cut_back(self) -> None:
         os.ftruncate(self.fd, self.size)
@@ -188,9 +190,3 @@ class Output:
 def _digest_file(path: Path) -> str:
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-def _end_of_lines(fd: int, least: int) -> int:
-    """Return the end of the last complete line, at `least` or after."""
-    rest = os.pread(fd, max(os.fstat(fd).st_size - least, 0), least)
-    return least + rest.rfind(b"\n") + 1

@@ -13,13 +13,13 @@ from hirank.cli.output_checks import check_target
 from hirank.cli.reporter import Reporter
 from hirank.cli.stream.checkpoint import Checkpoint, Output
 from hirank.cli.stream.layouts import Detector
-from hirank.cli.stream.lines import CellFormat
 from hirank.cli.stream.loop import Session
 from hirank.cli.stream.model import StreamModel, open_model
 from hirank.cli.stream.signals import Signals
 from hirank.cli.stream.sources import Place, open_lines
 from hirank.exceptions import InputError, OutputError, ParameterError
 from hirank.io.dialect import check_delimiter
+from hirank.io.rows import CellFormat
 
 if TYPE_CHECKING:
     from hirank.cli.app import Stream

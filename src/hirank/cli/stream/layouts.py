@@ -6,12 +6,17 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 from hirank.cli.models import match_columns
 from hirank.cli.options import RowFormat
 from hirank.cli.reporter import Reporter
-from hirank.cli.stream.lines import (
+from hirank.cli.stream.model import StreamModel
+from hirank.cli.stream.sources import Line, Lines
+from hirank.exceptions import InputError, ParameterError
+from hirank.io.cells import contain_only_numbers
+from hirank.io.dialect import Dialect, detect_dialect
+from hirank.io.rows import (
     BadLine,
     CellFormat,
     Delimited,
@@ -20,16 +25,10 @@ from hirank.cli.stream.lines import (
     parse_object,
     split,
 )
-from hirank.cli.stream.model import StreamModel
-from hirank.cli.stream.sources import Line, Lines
-from hirank.exceptions import InputError, ParameterError
-from hirank.io.cells import contain_only_numbers
-from hirank.io.dialect import Dialect, detect_dialect
 
 if TYPE_CHECKING:
     from hirank.cli.app import Stream
 
-T = TypeVar("T")
 GZIP = b"\x1f\x8b"
 
 
@@ -44,7 +43,7 @@ class Detected:
 
 @dataclass(frozen=True)
 class Detector:
-    """Detects the layout of an input. Lines that it reads are put back."""
+    """Detects the layout of an input, without taking lines from it."""
 
     options: Stream
     cells: CellFormat
@@ -59,7 +58,7 @@ class Detector:
         """
         if header is not None:
             return self._detect_csv(header, header.encode() + b"\n")
-        first = self._find_first(lambda line: line if line.data.strip() else None)
+        first = next((line for line in self.lines.peek() if line.data.strip()), None)
         if first is None:
             return None
         if first.data.startswith(GZIP):
@@ -90,7 +89,7 @@ class Detector:
             number = self.cells.json_number
             return self._numeric({key: partial(number, value) for key, value in members.items()})
 
-        return self._find_row(numeric) or ()
+        return self._find_row(numeric)
 
     def _detect_csv(self, text: str, raw: bytes) -> Detected:
         cells, options = self.cells, self.options
@@ -147,7 +146,7 @@ class Detector:
             pairs = zip(names, found, strict=True)
             return self._numeric({name: partial(self.cells.number, cell) for name, cell in pairs})
 
-        return self._find_row(numeric) or ()
+        return self._find_row(numeric)
 
     def _numeric(self, parsers: dict[str, Callable[[], float]]) -> list[str]:
         """Return the names of the cells that are a number or missing."""
@@ -161,26 +160,15 @@ class Detector:
             raise InputError("No column is numeric, so nothing can be imputed.")
         return names
 
-    def _find_row(self, columns: Callable[[str], list[str] | None]) -> list[str] | None:
-        """Return the columns of the first line that is a row."""
-
-        def read(line: Line) -> list[str] | None:
+    def _find_row(self, columns: Callable[[str], list[str] | None]) -> Sequence[str]:
+        """Return the columns of the first line that is a row; none if there is no row."""
+        for line in self.lines.peek():
             with suppress(BadLine):
                 text = decode_line(line)
-                return columns(text) if text.strip() else None
-            return None
-
-        return self._find_first(read)
-
-    def _find_first(self, read: Callable[[Line], T | None]) -> T | None:
-        """Return what the first line gives for which `read` does not return None."""
-        taken: list[Line] = []
-        found = None
-        while found is None and (line := self.lines.take(1)):
-            taken += line
-            found = read(line[0])
-        self.lines.put_back(taken)
-        return found
+                found = columns(text) if text.strip() else None
+                if found is not None:
+                    return found
+        return ()
 
 
 def decode_line(line: Line) -> str:

@@ -17,11 +17,11 @@ from hirank.cli.options import OnError
 from hirank.cli.reporter import Reporter
 from hirank.cli.stream.checkpoint import Checkpoint, Output, Position
 from hirank.cli.stream.layouts import Detected, decode_line
-from hirank.cli.stream.lines import BadLine, Row
 from hirank.cli.stream.model import MAX_ROWS, StreamModel
 from hirank.cli.stream.signals import Signals
 from hirank.cli.stream.sources import Line, Lines
 from hirank.exceptions import FileError, InputError, OutputError
+from hirank.io.rows import BadLine, Row
 
 if TYPE_CHECKING:
     from hirank.cli.app import Stream
@@ -76,7 +76,6 @@ class Session:
         self._began = time.monotonic()
         self._bad: tuple[Line, str] | None = None  # the line that ends the run
         self._unsaved: OSError | None = None
-        self._is_dirty = False
         self._next_save = 0
 
     def run(self) -> None:
@@ -93,16 +92,12 @@ class Session:
                 self._process(items)
                 if self.counts.total >= self._next_save:
                     self.save()
-        except BrokenPipeError:  # the reader of the output has ended
-            self.save()
-            return
-        except (OSError, FileError) as error:
+        except (BrokenPipeError, FileError) as error:
             self.save()
             if isinstance(error, FileError):
                 raise
-            raise InputError(f"The input cannot be read: {error.strerror}.") from None
-        if self._is_dirty or self._unsaved is not None:
-            self.save()
+            return  # the reader of the output has ended
+        self.save()
         self._finish()
 
     def _finish(self) -> None:
@@ -183,17 +178,16 @@ class Session:
         self.counts.total += len(rows)
         self.counts.rows += len(rows)
         if items:
-            self._place, self._is_dirty = items[-1].line.place, True
+            self._place = items[-1].line.place
         self.reporter.status(self._describe)
 
     def _write(self, data: bytes) -> None:
         try:
             self.output.write(data)
-        except BrokenPipeError:
-            self.model.undo()
-            raise
         except OSError as error:
             self.model.undo()
+            if isinstance(error, BrokenPipeError):
+                raise
             problem = f"{error.strerror}. Correct this and repeat the command, which continues here"
             raise OutputError(self.output.name, f"{problem}.") from None
 
@@ -206,15 +200,14 @@ class Session:
         changed = None if self.model.frozen or not counts.rows else self.model.model
         header, place = self.detected.header, self._place
         try:
-            position = Position(counts.total, header, place, self.output.place())
-            self.checkpoint.save(position, changed)
+            output = self.output.place()
+            self.checkpoint.save(Position(counts.total, header, place, output), changed)
         except OSError as error:
             self._unsaved = error
-            self.reporter.problem(
-                f"The state could not be saved: {error.strerror}. It will be tried again."
-            )
+            problem = f"The state could not be saved: {error.strerror}. The next save may succeed."
+            self.reporter.event("warning", f"hirank: {problem}", message=problem)
         else:
-            self._unsaved, self._is_dirty = None, False
+            self._unsaved = None
             if counts.rows:
                 self.reporter.event("saved", "", **self._facts())
 
@@ -228,7 +221,7 @@ class Session:
         counts, error = self.counts, self.model.recent_error
         text = f"Imputed {plural(counts.rows, 'row')}"
         text += f", {plural(counts.skipped, 'line')} could not be read" if counts.skipped else ""
-        return text + ("" if error is None else f"; recent error {error:.3g} (column mean = 1)")
+        return text + ("" if error is None else f"; recent error {error:.3g} standard deviations")
 
     def _report_bad(self, number: int, reason: str) -> None:
         self.counts.skipped += 1
@@ -238,14 +231,13 @@ class Session:
 
     def _report_end(self) -> None:
         counts, reporter = self.counts, self.reporter
+        early, empty = plural(counts.warmup_rows, "row"), plural(counts.empty_rows, "row")
         if counts.warmup_rows and not reporter.as_json:
-            rows = plural(counts.warmup_rows, "row")
             reporter.note(
-                f"Imputed {rows} that arrived before the first fit with column means. Start with a "
-                "model (hirank fit), or pass --hold."
+                f"Imputed {early} that arrived before the first fit with column means. Start with "
+                "a model (hirank fit), or pass --hold."
             )
         if counts.empty_rows and not reporter.as_json:
-            rows = plural(counts.empty_rows, "row")
-            reporter.note(f"Imputed {rows} without observed values with column means.")
+            reporter.note(f"Imputed {empty} without observed values with column means.")
         if reporter.as_json or not reporter.quiet:
             reporter.event("end", f"{self._describe()}.", **self._facts())

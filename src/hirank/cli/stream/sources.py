@@ -11,8 +11,10 @@ import os
 import stat
 import time
 from collections import deque
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import count
 from pathlib import Path
 from typing import NamedTuple
 
@@ -57,8 +59,8 @@ class Lines:
     is_live = True  # lines may have to be waited for
     is_file = False  # lines can be read again after a restart
 
-    def __init__(self, fd: int, stop: Signals) -> None:
-        self.fd, self.stop, self.ended = fd, stop, False
+    def __init__(self, fd: int, stop: Signals, name: str = "standard input") -> None:
+        self.fd, self.stop, self.name, self.ended = fd, stop, name, False
         self._lines: deque[Line] = deque()
         self._begin(0, 0)
         self.start: Place | None = None  # where lines are read from
@@ -78,9 +80,14 @@ class Lines:
             return []  # they can be read next time
         return [self._lines.popleft() for _ in range(min(most, len(self._lines)))]
 
-    def put_back(self, lines: list[Line]) -> None:
-        """Return lines to the front of the queue."""
-        self._lines.extendleft(reversed(lines))
+    def peek(self) -> Iterator[Line]:
+        """Yield lines that stay to be taken."""
+        for i in count():
+            while len(self._lines) <= i:
+                if self.ended or self.stop.requested:
+                    return
+                self._fill(wait=True)
+            yield self._lines[i]
 
     def place(self) -> Place | None:
         """Return how much was read; None for a pipe."""
@@ -96,7 +103,8 @@ class Lines:
         return True
 
     def _read(self) -> bool:
-        data = os.read(self.fd, BLOCK_BYTES)
+        with reading(self.name):
+            data = os.read(self.fd, BLOCK_BYTES)
         *complete, rest = data.split(b"\n")
         for piece in complete:
             self._push(self._rest + piece, b"\n")
@@ -129,8 +137,8 @@ class File(Lines):
     is_live, is_file = False, True
 
     def __init__(self, path: Path, stop: Signals, place: Place | None = None) -> None:
-        super().__init__(os.open(path, os.O_RDONLY), stop)
-        self.path, self._head, self._name = path, b"", str(path.resolve())
+        super().__init__(os.open(path, os.O_RDONLY), stop, str(path.resolve()))
+        self._head = b""
         if place is not None:
             os.lseek(self.fd, place.offset, os.SEEK_SET)
             self._begin(place.offset, place.line)
@@ -141,7 +149,7 @@ class File(Lines):
         if len(self._head) < size:
             self._head = os.pread(self.fd, HEAD_BYTES, 0)
         head, inode = digest(self._head[:size]), str(os.fstat(self.fd).st_ino)
-        return Place(self._name, inode, head, size, self._offset, self._number)
+        return Place(self.name, inode, head, size, self._offset, self._number)
 
 
 class FollowedFile(File):
@@ -154,14 +162,13 @@ class FollowedFile(File):
 
     def __init__(self, path: Path, stop: Signals, place: Place | None, at: Path) -> None:
         super().__init__(at, stop, place)
-        self.path, self._name = path, str(path.resolve())
+        self.name = str(path.resolve())
         self._pause, self._last_read = MIN_PAUSE, time.monotonic()
 
     def _fill(self, *, wait: bool) -> bool:
         if os.fstat(self.fd).st_size < self._offset + len(self._rest):
-            raise FileError(
-                self.path, "The file was truncated. Pass --restart to read it from its start."
-            )
+            problem = "The file was truncated. Pass --restart to read it from its start."
+            raise FileError(self.name, problem)
         if self._read():
             self._pause, self._last_read = MIN_PAUSE, time.monotonic()
         elif not self._open_next():
@@ -174,10 +181,10 @@ class FollowedFile(File):
     def _open_next(self) -> bool:
         """Open the file that was created in place of a renamed one, once that stops growing."""
         try:
-            is_same = os.stat(self.path).st_ino == os.fstat(self.fd).st_ino
+            is_same = os.stat(self.name).st_ino == os.fstat(self.fd).st_ino
             if is_same or time.monotonic() - self._last_read < GRACE_SECONDS:
                 return False
-            fd = os.open(self.path, os.O_RDONLY)
+            fd = os.open(self.name, os.O_RDONLY)
         except OSError:  # not created yet
             return False
         self._finish()
@@ -223,10 +230,8 @@ def _find_file(source: Path, saved: Place | None, *, follow: bool) -> Path | Non
         is_same = str(entry.inode()) == saved.inode and entry.is_file()
         if is_same and _is_in(Path(entry.path), saved):
             return Path(entry.path)
-    raise FileError(
-        source,
-        "This is not the file that was read before. Pass --restart to read it from its start.",
-    )
+    problem = "This is not the file that was read before. Pass --restart to read it from its start."
+    raise FileError(source, problem)
 
 
 def _is_in(path: Path, place: Place) -> bool:
