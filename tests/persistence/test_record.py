@@ -159,9 +159,9 @@ def test_a_kernel_of_the_user_cannot_be_saved():
     class RBF_(RBF):
         pass
 
-    RBF_.__name__ = "RBF"  # not one of hirank's own, whatever its name
+    RBF_.__name__ = "RBF"  # not one of hirank's kernels, whatever its name
     for kernel in (Mine(1.0), RBF_(1.0)):
-        with pytest.raises(TypeError, match="not one of hirank's own"):
+        with pytest.raises(TypeError, match="it must be one of hirank's, RBF or Poly"):
             OnlineImputer(kernel=kernel).get_state()
     with pytest.raises(TypeError, match="cannot be saved"):
         encode(object())

@@ -259,7 +259,7 @@ def test_what_could_not_be_loaded_is_not_saved(fitted, tmp_path):
     class Own(KFMC):
         pass
 
-    with pytest.raises(TypeError, match="not one of hirank's own"):
+    with pytest.raises(TypeError, match="it must be one of hirank's, RBF or Poly"):
         KFMC(4, kernel=Mine(2.0), solver="newton", max_iter=3).fit(X).save(path)
     with pytest.raises(TypeError, match="derived"):
         Own(4, solver="newton", max_iter=3).fit(X).save(path)

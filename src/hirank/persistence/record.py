@@ -43,10 +43,7 @@ def encode(value: Any) -> Any:
         return value.value
     if isinstance(value, Kernel) and type(value) not in get_args(BuiltinKernel):
         allowed = " or ".join(kind.__name__ for kind in get_args(BuiltinKernel))
-        raise TypeError(
-            f"The kernel {value!r} cannot be saved, since it is not one of hirank's own. Use "
-            f"{allowed}."
-        )
+        raise TypeError(f"Kernel {value!r} cannot be saved: it must be one of hirank's, {allowed}.")
     if isinstance(value, np.generic):
         return encode(value.item())
     if value is None or isinstance(value, bool | int | float | str):
@@ -77,9 +74,8 @@ def decode(kind: Any, state: Any, path: str = "model", sizes: dict[str, int] | N
     if origin in (Union, UnionType):
         return _decode_union(args, state, path, sizes)
     if origin is tuple:
-        return tuple(
-            decode(args[0], part, f"{path}[{i}]") for i, part in enumerate(_items(state, path))
-        )
+        parts = enumerate(_items(state, path))
+        return tuple(decode(args[0], part, f"{path}[{i}]") for i, part in parts)
     if origin is dict:
         if not isinstance(state, Mapping) or state.get(TYPE) != "dict":
             raise ValueError(f"{path}: must be a dict; got {state!r:.40}")
