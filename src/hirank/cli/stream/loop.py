@@ -221,7 +221,7 @@ class Session:
         counts, error = self.counts, self.model.recent_error
         text = f"Imputed {plural(counts.rows, 'row')}"
         text += f", {plural(counts.skipped, 'line')} could not be read" if counts.skipped else ""
-        return text + ("" if error is None else f"; recent error {error:.3g} standard deviations")
+        return text + ("" if error is None else f"; recent error {error:.3g} (column mean = 1)")
 
     def _report_bad(self, number: int, reason: str) -> None:
         self.counts.skipped += 1
