@@ -67,6 +67,16 @@ def test_links_between_pages_lead_to_files():
     assert not broken
 
 
+def test_notes_that_the_code_refers_to_exist():
+    source = [*(ROOT / "src").rglob("*.py"), *(ROOT / "reproduction").rglob("*.py")]
+    named = {
+        note for path in source for note in re.findall(r"docs/notes/\w+\.md", path.read_text())
+    }
+
+    assert named
+    assert not [note for note in named if not (ROOT / note).exists()]
+
+
 def test_the_readme_is_short():
     assert len((ROOT / "README.md").read_text().splitlines()) <= 150
 
