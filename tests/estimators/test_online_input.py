@@ -60,7 +60,7 @@ def test_an_empty_row_is_imputed_with_means_and_a_warning(new, X):
     assert caught[0].message.rows == (4,)
     assert (np.delete(filled, 4, axis=0) == expected).all()
     np.testing.assert_allclose(filled[4], np.nanmean(X[:60], axis=0), atol=0.3)
-    assert (filled[4] == model._stream.model.means).all()
+    assert (filled[4] == model._stream.means()).all()
     with pytest.warns(SkippedRowsWarning) as caught:
         model.partial_fit(rows[4:5])
     assert caught[0].message.count == 1
@@ -72,7 +72,7 @@ def test_transform_imputes_an_empty_row_with_means(new, X, scale):
     with pytest.warns(EmptyRowsWarning):
         filled = model.transform(np.full((1, 8), np.nan))
     np.testing.assert_allclose(filled[0], np.nanmean(X[:60], axis=0), atol=0.3)
-    np.testing.assert_allclose(filled[0], model._stream.model.means)
+    np.testing.assert_allclose(filled[0], model._stream.means())
 
 
 def test_a_stream_that_starts_with_empty_rows(new, stream):
