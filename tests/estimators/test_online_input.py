@@ -22,24 +22,22 @@ def error(model, stream, rows=slice(100, 200)):
     return missing_relative_error(filled, stream.truth[rows], stream.observed[rows])
 
 
-@pytest.mark.parametrize("method", ["partial_fit", "partial_fit_transform", "transform"])
-@pytest.mark.parametrize(
-    ("spoil", "message"),
-    [
-        (lambda rows: rows[:, :7], "7 features.*expecting 8"),
-        (lambda rows: np.hstack([rows, rows]), "16 features.*expecting 8"),
-        (lambda rows: rows[0], "1D array"),
-        (lambda rows: rows[:0], r"0 sample\(s\)"),
-        (lambda rows: np.where(rows > 0, np.inf, rows), "infinity"),
-        (lambda rows: [["a"] * 8], "could not convert string"),
-    ],
-)
-def test_rows_that_cannot_be_used_are_an_error_and_change_nothing(new, X, method, spoil, message):
-    model = new().partial_fit(X[:55])
+def test_rows_that_cannot_be_used_are_an_error_and_change_nothing(new, X):
+    model, rows = new().partial_fit(X[:55]), X[55:90]
     before = model.get_state()
-    with pytest.raises(InputError, match=message):
-        getattr(model, method)(spoil(X[55:90]))
-    assert not differences(model.get_state(), before)
+    cases = [
+        (rows[:, :7], "7 features.*expecting 8"),
+        (np.hstack([rows, rows]), "16 features.*expecting 8"),
+        (rows[0], "1D array"),
+        (rows[:0], r"0 sample\(s\)"),
+        (np.where(rows > 0, np.inf, rows), "infinity"),
+        ([["a"] * 8], "could not convert string"),
+    ]
+    for wrong, message in cases:
+        for method in (model.partial_fit, model.partial_fit_transform, model.transform):
+            with pytest.raises(InputError, match=message):
+                method(wrong)
+            assert not differences(model.get_state(), before)
 
 
 def test_first_rows_that_cannot_be_used_change_nothing(new, X):
@@ -151,7 +149,7 @@ def test_algorithm_2_imputes_a_feature_without_values_at_the_start_with_finite_v
     assert np.isfinite(filled).all()
 
 
-@pytest.mark.parametrize("factor", [1e3, 1e6, 1e-6])
+@pytest.mark.parametrize("factor", [1e6, 1e-6])
 def test_a_stream_recovers_from_values_in_a_wrong_unit(new, stream, factor):
     usual = error(new().partial_fit(stream.X), stream)
     model = new().partial_fit(stream.X[:100])

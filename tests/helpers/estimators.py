@@ -9,7 +9,7 @@ from hirank.core.masking import MaskingConfig
 from hirank.models.em import EMConfig
 from hirank.selection.config import DictionaryConfig, SearchConfig
 
-ONLINE = {"n_warmup": 40, "batch_size": 20, "max_iter": 10, "random_state": 0}
+ONLINE = {"n_warmup": 40, "batch_size": 20, "max_iter": 5, "random_state": 0}
 """Of both streaming estimators."""
 WINDOW = {"window": 60, **ONLINE}
 FAST = {"max_iter": 5, "random_state": 0}
