@@ -1,6 +1,7 @@
 """The real program, run as users run it."""
 
 import os
+import shutil
 import subprocess
 import sys
 
@@ -40,14 +41,6 @@ def curved(tmp_path_factory):
 
 
 @pytest.fixture(scope="session")
-def fitted(curved, hirank):
-    """The same folder, with model.hirank."""
-    done = hirank("fit", curved / "table.csv", "-m", curved / "model.hirank", "--force")
-    assert done.returncode == 0, done.stderr
-    return curved
-
-
-@pytest.fixture(scope="session")
 def completed(curved, hirank, tmp_path_factory):
     """The finished process of `hirank complete` with all its outputs, and the folder of these."""
     folder = tmp_path_factory.mktemp("completed")
@@ -57,6 +50,13 @@ def completed(curved, hirank, tmp_path_factory):
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     return done, folder
+
+
+@pytest.fixture(scope="session")
+def fitted(curved, completed):
+    """The folder of table.csv, with the model.hirank that was fitted to it."""
+    shutil.copy(completed[1] / "m.hirank", curved / "model.hirank")
+    return curved
 
 
 @pytest.fixture(scope="session")

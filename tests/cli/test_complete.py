@@ -7,6 +7,7 @@ import sys
 import numpy as np
 import pytest
 from helpers.curves import curve, to_csv
+from helpers.program import invoke
 
 QUICK = ("--max-time", "2")
 """Where accuracy is not the point."""
@@ -135,14 +136,15 @@ BAD = {
 
 
 @pytest.mark.parametrize("case", BAD)
-def test_bad_tables_get_a_sentence_and_an_exit_code(hirank, tmp_path, case):
+def test_bad_tables_get_a_sentence_and_an_exit_code(tmp_path, monkeypatch, case):
+    monkeypatch.chdir(tmp_path)
     content, word, code = BAD[case]
     if content is not None:
         (tmp_path / "t.csv").write_bytes(content)
-    done = hirank("complete", "t.csv", "-o", "f.csv", cwd=tmp_path)
-    assert done.returncode == code, done.stderr
-    assert word in done.stderr
-    assert "Traceback" not in done.stderr
+    done = invoke("complete", "t.csv", "-o", "f.csv")
+    assert done.exit_code == code, done.output
+    assert word in done.output
+    assert "Traceback" not in done.output
     assert not (tmp_path / "f.csv").exists()
     assert not [name for name in os.listdir(tmp_path) if name != "t.csv"]
 
@@ -186,10 +188,10 @@ def test_full_disk(hirank, curved):
         (("--interval", "2"), "--interval must be between 0 and 1"),
     ],
 )
-def test_wrong_options(hirank, curved, tmp_path, options, word):
-    done = hirank("complete", curved / "table.csv", "-o", tmp_path / "f.csv", *options)
-    assert done.returncode == 2, done.stderr
-    assert word in done.stderr
+def test_wrong_options(curved, tmp_path, options, word):
+    done = invoke("complete", curved / "table.csv", "-o", tmp_path / "f.csv", *options)
+    assert done.exit_code == 2, done.output
+    assert word in done.output
     assert not (tmp_path / "f.csv").exists()
 
 

@@ -6,10 +6,9 @@ import warnings
 import numpy as np
 import pytest
 from helpers.estimators import fast_online
-from typer.testing import CliRunner
+from helpers.program import invoke
 
 from hirank import OnlineImputer
-from hirank.cli.app import app
 from hirank.cli.apply import estimate_rows
 from hirank.cli.errors import ExitCode, explain_error
 from hirank.cli.fit_table import read_table
@@ -35,10 +34,6 @@ def table(tmp_path):
     path = tmp_path / "t.csv"
     path.write_text("time,a,b\n1,2,3\n2,4,5\n3,5,9\n")
     return path
-
-
-def run(*arguments):
-    return CliRunner().invoke(app, [str(argument) for argument in arguments])
 
 
 def test_only_the_imputed_table_may_replace_the_input(table):
@@ -68,7 +63,7 @@ def test_outputs_must_have_different_names_in_folders_that_exist(table, tmp_path
 @pytest.mark.parametrize("options", [(), ("--interval", "0.9")])
 def test_a_complete_table_is_copied_without_a_fit(table, tmp_path, options, monkeypatch):
     monkeypatch.setattr("hirank.Imputer.fit_transform", None)
-    done = run("complete", table, "-o", tmp_path / "f.csv", *options)
+    done = invoke("complete", table, "-o", tmp_path / "f.csv", *options)
     assert done.exit_code == 0, done.output
     assert "No value is missing" in done.output
     lines = (tmp_path / "f.csv").read_text().splitlines()
@@ -82,20 +77,20 @@ def test_a_complete_table_is_copied_without_a_fit(table, tmp_path, options, monk
 )
 def test_wrong_options_end_before_the_work(table, tmp_path, options, monkeypatch):
     monkeypatch.setattr("hirank.Imputer.fit_transform", None)
-    done = run("complete", table, "-o", tmp_path / "f.csv", "--save", tmp_path / "m", *options)
+    done = invoke("complete", table, "-o", tmp_path / "f.csv", "--save", tmp_path / "m", *options)
     assert done.exit_code == 2, done.output
     assert not (tmp_path / "f.csv").exists()
 
 
 def test_columns_of_intervals_must_not_exist(tmp_path):
     (tmp_path / "t.csv").write_text("a,a lower\n1,2\n,3\n")
-    done = run("complete", tmp_path / "t.csv", "-o", tmp_path / "f.csv", "--interval", "0.9")
+    done = invoke("complete", tmp_path / "t.csv", "-o", tmp_path / "f.csv", "--interval", "0.9")
     assert done.exit_code == 3
     assert "'a lower'" in done.output
 
 
 def test_plots_of_unknown_formats_are_rejected_at_once(table, tmp_path):
-    done = run("compare", table, "--plot", tmp_path / "p.xyz")
+    done = invoke("compare", table, "--plot", tmp_path / "p.xyz")
     assert done.exit_code == 2
     assert ".png" in done.output
 
@@ -159,10 +154,10 @@ def test_apply_with_models_of_streams(table, tmp_path):
     for one, name in ((model, "m.hirank"), (young, "young.hirank")):
         one.partial_fit(X).save(tmp_path / name)
     target = ("-o", tmp_path / "f.csv")
-    done = run("apply", table, "-m", tmp_path / "m.hirank", *target, "--interval", "0.9")
+    done = invoke("apply", table, "-m", tmp_path / "m.hirank", *target, "--interval", "0.9")
     assert done.exit_code == 3
     assert "Omit --interval" in done.output
-    done = run("apply", table, "-m", tmp_path / "young.hirank", *target)
+    done = invoke("apply", table, "-m", tmp_path / "young.hirank", *target)
     assert done.exit_code == 3
     assert "too few rows" in done.output
     assert not (tmp_path / "f.csv").exists()
@@ -210,10 +205,10 @@ def test_markers_of_missing_values_are_saved_with_the_model(tmp_path):
     rows = [f"{-200 if i % 6 == 0 else x:.3f},{2 * x:.3f},{3 * x:.3f}" for i, x in enumerate(size)]
     (tmp_path / "t.csv").write_text("\n".join(["a,b,c", *rows]) + "\n")
     model = tmp_path / "m.hirank"
-    done = run("fit", tmp_path / "t.csv", "-m", model, "--missing", "-200", "--max-time", "1")
+    done = invoke("fit", tmp_path / "t.csv", "-m", model, "--missing", "-200", "--max-time", "1")
     assert done.exit_code == 0, done.output
     assert load_markers(model) == ["-200"]
-    done = run("apply", tmp_path / "t.csv", "-m", model, "-o", tmp_path / "f.csv")
+    done = invoke("apply", tmp_path / "t.csv", "-m", model, "-o", tmp_path / "f.csv")
     assert done.exit_code == 0, done.output
     assert "-200" in done.output
     assert "-200" not in (tmp_path / "f.csv").read_text()

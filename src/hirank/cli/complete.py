@@ -24,7 +24,7 @@ def run(options: Complete, reporter: Reporter) -> None:
     given = read_table(options, reporter, options.time)
     if options.interval is not None:
         check_columns(given.table)
-    with create(output, given.file, force=force, digits=options.digits) as writer:
+    with given.file, create(output, given.file, force=force, digits=options.digits) as writer:
         if given.n_missing or save or report:
             fit = fit_table(options, given, reporter, options.interval)
         else:

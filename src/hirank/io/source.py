@@ -10,7 +10,7 @@ import sys
 import tempfile
 import zlib
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, nullcontext
 from typing import BinaryIO, cast
 
 from hirank._typing import PathLike
@@ -108,13 +108,11 @@ class Source:
         self._stack.close()
 
     def _copy_pipe(self) -> None:
-        copy = tempfile.NamedTemporaryFile(prefix="hirank-")  # noqa: SIM115 - closed by `close`
-        self._stack.callback(copy.close)
-        if os.fspath(self.path) == "-":
-            shutil.copyfileobj(sys.stdin.buffer, copy)
-        else:
-            with open(self.path, "rb") as stream:
-                shutil.copyfileobj(stream, copy)
+        is_stdin = os.fspath(self.path) == "-"
+        with nullcontext(sys.stdin.buffer) if is_stdin else open(self.path, "rb") as stream:
+            copy = tempfile.NamedTemporaryFile(prefix="hirank-")  # noqa: SIM115 - see `close`
+            self._stack.callback(copy.close)
+            shutil.copyfileobj(stream, copy)
         copy.flush()
         self._name = copy.name
 
