@@ -188,7 +188,7 @@ def _detect_delimiter(dialect: Dialect, lines: Sequence[str], spaces: bool) -> D
     spaced = replace(dialect, spaces=True, delimiter=" ")
     widths = {len(row) for row in _rows(spaced, lines)} if spaces else set()
     by_spaces = len(widths) == 1 and widths != {1}
-    even, uneven = list[tuple[int, Dialect]](), list[tuple[int, Dialect]]()
+    found = []
     for mark in _DELIMITERS:
         candidate = replace(dialect, delimiter=mark)
         rows = _rows(candidate, lines)
@@ -196,11 +196,9 @@ def _detect_delimiter(dialect: Dialect, lines: Sequence[str], spaces: bool) -> D
         # A tab may follow the last number of each line, as MATLAB writes it.
         if width == 1 or (by_spaces and mark == "\t" and not any(row[-1] for row in rows)):
             continue
-        same = all(len(row) == width for row in rows)
-        (even if same else uneven).append((width, candidate))
-    if by_spaces and not even:
-        return spaced
-    return max(even or uneven or [(1, dialect)], key=lambda entry: entry[0])[1]
+        found.append((all(len(row) == width for row in rows), width, candidate))
+    even, _, best = max(found, key=lambda one: one[:2], default=(False, 1, dialect))
+    return spaced if by_spaces and not even else best
 
 
 def _rows(dialect: Dialect, lines: Sequence[str]) -> list[list[str]]:

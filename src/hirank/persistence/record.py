@@ -52,6 +52,10 @@ def encode(value: Any) -> Any:
     if names is not None:
         parts = {name: encode(getattr(value, name)) for name in names}
         return {TYPE: type(value).__name__, **parts}
+    return _encode_collection(value)
+
+
+def _encode_collection(value: Any) -> Any:
     if isinstance(value, tuple):
         return [encode(part) for part in value]
     if isinstance(value, Mapping):

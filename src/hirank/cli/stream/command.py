@@ -11,12 +11,12 @@ import numpy as np
 from hirank.cli.models import load_markers
 from hirank.cli.output_checks import check_target
 from hirank.cli.reporter import Reporter
-from hirank.cli.stream.checkpoint import Checkpoint, Output
+from hirank.cli.stream.checkpoint import Checkpoint, Output, Position
 from hirank.cli.stream.layouts import Detector
 from hirank.cli.stream.loop import Session
 from hirank.cli.stream.model import StreamModel, open_model
 from hirank.cli.stream.signals import Signals
-from hirank.cli.stream.sources import Place, open_lines
+from hirank.cli.stream.sources import Lines, Place, open_lines
 from hirank.exceptions import InputError, OutputError, ParameterError
 from hirank.io.dialect import check_delimiter
 from hirank.io.rows import CellFormat
@@ -37,10 +37,8 @@ def run(options: Stream, reporter: Reporter) -> None:
         last = None if options.restart else checkpoint.last
         if checkpoint.is_foreign and not options.restart:
             reporter.note(f"{checkpoint.path.name} belongs to another model and is ignored.")
-        if options.follow and source is not None and not source.exists():
-            reporter.note(f"Waiting for {source}.")
-            while not source.exists() and not stop.requested:
-                stop.wait(0.1)
+        if options.follow and source is not None:
+            _wait_for(source, stop, reporter)
         if stop.requested:
             return
         saved = None if last is None else last.input
@@ -53,13 +51,27 @@ def run(options: Stream, reporter: Reporter) -> None:
             return
         if detected is None:
             raise InputError("The input is empty. It must have a header line or a row.")
-        output = Output(options.output)
-        place = last.output if last is not None and _is_same(last.input, lines.start) else None
-        output.open(place, cut=lines.is_file, force=options.force)
+        output = _open_output(options, last, lines)
         has_top = output.size > 0 or (output.path is None and is_continued)
         top = b"" if has_top else detected.top
         parts = (lines, detected, model, output, checkpoint, reporter, stop, top)
         Session(options, *parts).run()
+
+
+def _wait_for(source: Path, stop: Signals, reporter: Reporter) -> None:
+    """Wait until a file exists, or a signal arrives."""
+    if not source.exists():
+        reporter.note(f"Waiting for {source}.")
+    while not source.exists() and not stop.requested:
+        stop.wait(0.1)
+
+
+def _open_output(options: Stream, last: Position | None, lines: Lines) -> Output:
+    """Open the output, at its last position if the input continues there."""
+    output = Output(options.output)
+    place = last.output if last is not None and _is_same(last.input, lines.start) else None
+    output.open(place, cut=lines.is_file, force=options.force)
+    return output
 
 
 def _check_options(options: Stream, source: Path | None, model: Path) -> None:

@@ -99,14 +99,7 @@ class Detector:
             names = tuple(name.strip() for name in options.columns.split(","))
             text, raw = dialect.delimiter.join(names), b""
         else:
-            try:
-                names = _split_cells(text, dialect)
-            except BadLine as error:
-                raise InputError(f"The header line cannot be read: {error}.") from None
-            if contain_only_numbers(names, cells.missing, cells.decimal):
-                raise InputError(
-                    "The first line contains numbers instead of column names. Pass --columns."
-                )
+            names = self._read_header(text, dialect)
         repeated = sorted({name for name in names if names.count(name) > 1})
         if repeated:
             raise InputError(f"Several columns are named {', '.join(map(repr, repeated))}.")
@@ -122,6 +115,17 @@ class Detector:
         is_header = not contain_only_numbers(names, cells.missing, cells.decimal)
         layout = Delimited(names, wanted, dialect, cells)
         return Detected(layout, text if is_header else None, raw)
+
+    def _read_header(self, text: str, dialect: Dialect) -> tuple[str, ...]:
+        try:
+            names = _split_cells(text, dialect)
+        except BadLine as error:
+            raise InputError(f"The header line cannot be read: {error}.") from None
+        if contain_only_numbers(names, self.cells.missing, self.cells.decimal):
+            raise InputError(
+                "The first line contains numbers instead of column names. Pass --columns."
+            )
+        return names
 
     def _csv_columns(self, names: tuple[str, ...], dialect: Dialect) -> Sequence[str]:
         """Return the columns of the model, in its order, or those of the first row."""

@@ -160,14 +160,7 @@ class Session:
         layout, rows = self.detected.layout, [item.row for item in items if item.row is not None]
         X = np.array([row.numbers for row in rows]).reshape(len(rows), len(layout.wanted))
         was_fitted = self.model.is_fitted
-        filled = iter(self.model.impute(X).tolist() if rows else ())
-        pieces = []
-        for line, row, is_bad in items:
-            if row is not None:
-                pieces += [layout.render(row, next(filled)).encode(), line.ending or b"\n"]
-            elif is_bad and self.options.on_error is OnError.KEEP:
-                pieces += [line.data, line.ending or b"\n"]
-        self._write(b"".join(pieces))
+        self._write(self._render(items, self.model.impute(X).tolist() if rows else []))
         if rows:
             self.model.learn(X)
             if self.model.names is None and not self.model.frozen:
@@ -180,6 +173,17 @@ class Session:
         if items:
             self._place = items[-1].line.place
         self.reporter.status(self._describe)
+
+    def _render(self, items: list[Item], filled: list[list[float]]) -> bytes:
+        """Return rows with their imputed values, and lines that are written as they are."""
+        pieces, values = [], iter(filled)
+        for line, row, is_bad in items:
+            if row is not None:
+                text = self.detected.layout.render(row, next(values))
+                pieces += [text.encode(), line.ending or b"\n"]
+            elif is_bad and self.options.on_error is OnError.KEEP:
+                pieces += [line.data, line.ending or b"\n"]
+        return b"".join(pieces)
 
     def _write(self, data: bytes) -> None:
         try:
