@@ -7,9 +7,8 @@ from typing import ClassVar, Self
 
 import numpy as np
 
-from hirank._checks import AUTO_COUNT, AUTO_NUMBER, Rule
 from hirank._typing import Array, BoolArray
-from hirank.baselines.online import ONLINE_RULES, BatchModel, OnlineBaseline
+from hirank.baselines.online import BatchModel, OnlineBaseline
 from hirank.baselines.sfmc import FactorPath, start_atoms
 from hirank.baselines.sparse_codes import (
     SparseRows,
@@ -34,7 +33,7 @@ MIN_MISFIT = 0.1  # part of its size that a row must leave unexplained to become
 
 
 @dataclass(eq=False, repr=False)
-class DLSR(OnlineBaseline):
+class DLSR(OnlineBaseline["OnlineDictionary"]):
     """Imputation of streams by a few atoms per row, of a dictionary learned as rows arrive.
 
     Minimizes the sum over rows of 1/2 |x - z D|^2 + l1 |z|_1 on observed entries, over codes z and
@@ -103,12 +102,6 @@ class DLSR(OnlineBaseline):
     n_warmup: int = 400
     scale: bool | str = False
 
-    _rules: ClassVar[dict[str, Rule]] = {
-        "n_components": AUTO_COUNT,
-        "l1": AUTO_NUMBER,
-        **ONLINE_RULES,
-    }
-
     def _start(self, X: Array, observed: BoolArray, rng: np.random.Generator) -> OnlineDictionary:
         n_atoms = count_atoms(self.n_components, X.shape, 3)
         l1 = None if self.l1 == "auto" else float(self.l1)
@@ -116,15 +109,11 @@ class DLSR(OnlineBaseline):
 
     @property
     def dictionary_(self) -> Array:
-        model = self._fitted.model
-        assert isinstance(model, OnlineDictionary)
-        return model.D * self._fitted.columns.scaling.spread
+        return self._in_data_units(self._model.D)
 
     @property
     def l1_(self) -> float:
-        model = self._fitted.model
-        assert isinstance(model, OnlineDictionary)
-        return model.l1
+        return self._model.l1
 
 
 def start_dictionary(

@@ -8,16 +8,16 @@ from typing import ClassVar
 
 import numpy as np
 
-from hirank._checks import AUTO_NUMBER, Rule
 from hirank._typing import Array, BoolArray
+from hirank.baselines.base import TableFit, TableImputer
 from hirank.baselines.penalty_path import PenaltyPath
 from hirank.baselines.sparse_codes import (
     SparseRows,
     VanishedCodesError,
+    conjugate_gradients,
     improve_sparse,
     measure_unit,
 )
-from hirank.baselines.table_imputer import TABLE_RULES, TableFit, TableImputer
 from hirank.core.init import soft_impute
 from hirank.estimators.validation import make_rng
 from hirank.exceptions import StopReason
@@ -32,7 +32,7 @@ CHUNK = 4_000_000  # numbers in the largest intermediate array
 
 
 @dataclass(eq=False, repr=False)
-class GroupSparse(TableImputer):
+class GroupSparse(TableImputer[SparseRows]):
     """Imputation by self-expression: each sample is a combination of few other samples.
 
     Minimizes 1/2 |X - C X|^2 + l1 sum_ij |c_ij| |x_j| over coefficients C (n_samples x n_samples,
@@ -98,11 +98,6 @@ class GroupSparse(TableImputer):
     tol: float = 1e-4
     random_state: int | np.random.RandomState | None = None
     scale: bool | str = False
-
-    _rules: ClassVar[dict[str, Rule]] = {"l1": AUTO_NUMBER, **TABLE_RULES}
-
-    def _max_steps(self) -> int:
-        return (1 + (self.l1 == "auto")) * (len(ExpressionPath.penalties) + 1) * self.max_iter
 
     def _fit_table(self, X: Array, observed: BoolArray, monitor: Monitor) -> TableFit:
         if not X.shape[1]:
@@ -240,17 +235,4 @@ def _fit_entries(C: Array, X: Array, missing: BoolArray, ridge: Array) -> Array:
         R = P - C @ P
         return np.where(missing, R - C.T @ R + ridge[:, None] * P, 0)
 
-    residual = -apply(X)
-    direction, size = residual, float(np.sum(residual**2))
-    for _ in range(ENTRY_STEPS):
-        image = apply(direction)
-        curvature = float(np.sum(direction * image))
-        if curvature <= 0:
-            break
-        step = size / curvature
-        X = X + step * direction
-        residual = residual - step * image
-        after = float(np.sum(residual**2))
-        direction = residual + (after / size) * direction
-        size = after
-    return X
+    return conjugate_gradients(apply, X, -apply(X), ENTRY_STEPS)

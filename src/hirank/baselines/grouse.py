@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass, replace
-from typing import ClassVar, Self
+from typing import Self
 
 import numpy as np
 
-from hirank._checks import AUTO_COUNT, Rule, number
 from hirank._typing import Array, BoolArray
-from hirank.baselines.online import ONLINE_RULES, OnlineBaseline
+from hirank.baselines.online import OnlineBaseline
 from hirank.models.als import start_subspace
 
 RIDGE = 1e-4  # of the start: so small that the rank alone guards against noise, as later
 
 
 @dataclass(eq=False, repr=False)
-class GROUSE(OnlineBaseline):
+class GROUSE(OnlineBaseline["TurningSubspace"]):
     """Imputation of streams by a linear subspace that is tracked on the Grassmannian.
 
     Grassmannian rank-one update subspace estimation (Balzano, Nowak and Recht 2010): for every row
@@ -77,13 +76,6 @@ class GROUSE(OnlineBaseline):
     _: KW_ONLY
     cut: float = 0.03
 
-    _rules: ClassVar[dict[str, Rule]] = {
-        "rank": AUTO_COUNT,
-        "step": number(above=0, most=1),
-        "cut": number(least=0, most=1),
-        **ONLINE_RULES,
-    }
-
     def _start(self, X: Array, observed: BoolArray, rng: np.random.Generator) -> TurningSubspace:
         V, _ = start_subspace(X, observed, self.rank, rng, RIDGE)
         if self.rank == "auto":
@@ -92,9 +84,7 @@ class GROUSE(OnlineBaseline):
 
     @property
     def components_(self) -> Array:
-        model = self._fitted.model
-        assert isinstance(model, TurningSubspace)
-        return model.U.T * self._fitted.columns.scaling.spread
+        return self._in_data_units(self._model.U.T)
 
 
 @dataclass(frozen=True)

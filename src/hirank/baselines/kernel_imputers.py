@@ -8,10 +8,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from hirank._checks import AUTO_COUNT, AUTO_NUMBER, Rule, number
 from hirank._typing import Array, BoolArray
+from hirank.baselines.base import TableFit, TableImputer
 from hirank.baselines.reweighted import KernelPath, fit_irls
-from hirank.baselines.table_imputer import TABLE_RULES, TableFit, TableImputer
 from hirank.estimators.validation import make_rng
 from hirank.exceptions import StopReason
 from hirank.kernels import RBF, Kernel, Poly
@@ -19,17 +18,11 @@ from hirank.models.dictionary import Dictionary
 from hirank.optim.path import Stage
 from hirank.optim.trace import Monitor
 
-IRLS_RULES: dict[str, Rule] = {
-    "power": number(above=0, most=1),
-    "smoothing": AUTO_NUMBER,
-    "n_landmarks": AUTO_COUNT,
-    **TABLE_RULES,
-}
 _ANY_TABLE = np.ones((1, 1)), np.ones((1, 1), bool)
 
 
 @dataclass(eq=False, repr=False)
-class IRLSImputer(TableImputer):
+class IRLSImputer(TableImputer[Dictionary]):
     """Imputes such that the Schatten-p penalty of a kernel matrix is low.
 
     A subclass returns the kernels that are compared, with their paths (``_paths``).
@@ -43,7 +36,6 @@ class IRLSImputer(TableImputer):
     tol: float = 1e-3
     random_state: int | np.random.RandomState | None = None
 
-    _rules: ClassVar[dict[str, Rule]] = IRLS_RULES
     _quantity: ClassVar[str] = "the penalty"
 
     @abstractmethod
@@ -60,10 +52,6 @@ class IRLSImputer(TableImputer):
             self.max_iter,
             self.tol,
         )
-
-    def _max_steps(self) -> int:
-        paths = self._paths(*_ANY_TABLE)
-        return (len(paths) + 1) * len(paths[0].stages) * self.max_iter
 
     def _fit_table(self, X: Array, observed: BoolArray, monitor: Monitor) -> TableFit:
         if not X.shape[1]:
@@ -212,8 +200,6 @@ class NLMC(IRLSImputer):
     bandwidth: float | str = "auto"
     _: KW_ONLY
     tol: float = 3e-4
-
-    _rules: ClassVar[dict[str, Rule]] = {"bandwidth": AUTO_NUMBER, **IRLS_RULES}
 
     def _paths(self, X: Array, observed: BoolArray) -> list[KernelPath]:
         bandwidths = BANDWIDTHS if self.bandwidth == "auto" else (float(self.bandwidth),)

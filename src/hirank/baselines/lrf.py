@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass
-from typing import ClassVar
 
 import numpy as np
 
-from hirank._checks import AUTO_COUNT, AUTO_NUMBER, Rule
 from hirank._typing import Array, BoolArray
-from hirank.baselines.table_imputer import NO_SUBSPACE, TABLE_RULES, LinearImputer, TableFit
+from hirank.baselines.base import NO_SUBSPACE, LinearImputer, TableFit
 from hirank.core.masking import mask_entries
 from hirank.core.svt import spectral_norm
 from hirank.estimators.validation import make_rng
@@ -77,13 +75,6 @@ class LRF(LinearImputer):
     max_iter: int = 200
     tol: float = 1e-4
     random_state: int | np.random.RandomState | None = None
-
-    _rules: ClassVar[dict[str, Rule]] = {"rank": AUTO_COUNT, "ridge": AUTO_NUMBER, **TABLE_RULES}
-
-    def _max_steps(self) -> int:
-        config = ALSConfig()
-        searched = (self.rank == "auto" or self.ridge == "auto") * len(config.ridges)
-        return (searched + 1) * len(config.ranks) * config.rough_iter + self.max_iter
 
     def _fit_table(self, X: Array, observed: BoolArray, monitor: Monitor) -> TableFit:
         reason = StopReason.NOTHING_TO_FIT

@@ -8,9 +8,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from hirank._checks import Rule, count, number
+from hirank._checks import Rule, number
 from hirank._typing import Array, BoolArray
-from hirank.baselines.table_imputer import NO_SUBSPACE, LinearImputer, TableFit
+from hirank.baselines.base import NO_SUBSPACE, LinearImputer, TableFit
 from hirank.core.svt import shrink, spectral_norm
 from hirank.exceptions import StopReason
 from hirank.models.low_rank import Subspace, make_basis
@@ -75,8 +75,11 @@ class NNM(LinearImputer):
     max_iter: int = 1000
     tol: float = 1e-5
 
-    _rules: ClassVar[dict[str, Rule]] = {"max_iter": count(), "tol": number(above=0)}
+    _rules: ClassVar[dict[str, Rule]] = {"tol": number(above=0)}
     _quantity: ClassVar[str] = "the table"
+
+    def _max_steps(self) -> int:
+        return self.max_iter
 
     def _fit_table(self, X: Array, observed: BoolArray, monitor: Monitor) -> TableFit:
         if not X.shape[1]:

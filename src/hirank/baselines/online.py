@@ -5,18 +5,17 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, replace
-from typing import Any, ClassVar, Protocol, Self
+from typing import Any, ClassVar, Protocol, Self, TypeVar
 
 import numpy as np
 from sklearn.exceptions import NotFittedError
-from sklearn.utils._set_output import _wrap_data_with_container
 
-from hirank._checks import Rule, count, number, optional
 from hirank._text import plural
 from hirank._typing import Array, BoolArray
+from hirank.baselines.base import Baseline
 from hirank.baselines.units import Units, measure_lasting_scale
 from hirank.core.columns import Columns
-from hirank.estimators.base import BaseImputer, FitData
+from hirank.estimators.base import FitData, StreamMixin
 from hirank.estimators.columns import Names
 from hirank.estimators.fitted import FittedTable
 from hirank.estimators.validation import check_observed, check_table, make_rng
@@ -26,13 +25,6 @@ from hirank.optim.trace import Monitor
 
 # Units must forget more slowly than the factors (docs/notes/baselines.md).
 MIN_MEMORY = 300  # rows
-
-ONLINE_RULES: dict[str, Rule] = {
-    "n_warmup": count(2),
-    "n_passes": count(),
-    "tol": number(least=0),
-    "memory": optional(number(above=0)),
-}
 
 
 class OnlineModel(Protocol):
@@ -52,6 +44,9 @@ class OnlineModel(Protocol):
     def rescale(self, ratio: Array) -> Self:
         """Return the same model for features in other units, v: those before over those now."""
         ...
+
+
+L = TypeVar("L", bound=OnlineModel)
 
 
 class BatchModel:
@@ -83,7 +78,7 @@ class FittedStream(FittedTable):
 
 
 @dataclass(eq=False, repr=False)
-class OnlineBaseline(BaseImputer[FittedStream]):
+class OnlineBaseline(StreamMixin, Baseline[FittedStream, L]):
     """An imputer that learns row by row: from a stream, or in passes over a table.
 
     A subclass starts a model from scaled rows (``_start``).
@@ -109,10 +104,8 @@ class OnlineBaseline(BaseImputer[FittedStream]):
     memory: float | None = None
     random_state: int | np.random.RandomState | None = None
 
-    _rules: ClassVar[dict[str, Rule]] = ONLINE_RULES
-
     @abstractmethod
-    def _start(self, X: Array, observed: BoolArray, rng: np.random.Generator) -> OnlineModel:
+    def _start(self, X: Array, observed: BoolArray, rng: np.random.Generator) -> L:
         """Return a first model from scaled rows, n x v, with 0 where not observed."""
 
     def _check_params(self) -> None:
@@ -126,47 +119,6 @@ class OnlineBaseline(BaseImputer[FittedStream]):
 
     def _max_steps(self) -> int:
         return self.n_passes
-
-    def partial_fit(self, X: Any, y: object = None) -> Self:
-        """Learn from the next rows of a stream, or go on where ``fit`` ended.
-
-        Parameters
-        ----------
-        X : array-like, n_samples x n_features
-        y : ignored
-
-        Returns
-        -------
-        self
-        """
-        table, observed = self._next(X)
-        self._advance(table, observed)
-        return self
-
-    def partial_fit_transform(self, X: Any, y: object = None) -> Any:
-        """Impute the next rows of a stream, then learn from them.
-
-        Rows before the first model are imputed by it if it is started in the same call. Otherwise
-        an error is raised and nothing is learned: pass more rows, or call ``partial_fit`` first.
-
-        Parameters
-        ----------
-        X : array-like, n_samples x n_features
-        y : ignored
-
-        Returns
-        -------
-        X : array, n_samples x n_features_out
-        """
-        table, observed = self._next(X)
-        self._check_enough(len(table))
-        started = self.__sklearn_is_fitted__()
-        filled = self._fitted.complete(table, observed) if started else None
-        self._advance(table, observed)
-        if filled is None:
-            filled = self._fitted.complete(table, observed)
-        out = self._output(table, observed, filled)
-        return _wrap_data_with_container("transform", out, X, self)
 
     def transform(self, X: Any) -> Any:
         """Impute rows, each on its own, with the model as it stands.
@@ -192,17 +144,20 @@ class OnlineBaseline(BaseImputer[FittedStream]):
             )
 
     @property
-    def objective_(self) -> float:
-        return self._fitted.run.objective
-
-    @property
     def n_samples_seen_(self) -> int:
         return self._fitted.n_samples
 
-    def _next(self, X: Any) -> tuple[Array, BoolArray]:
+    def _learn(self, X: Any, *, impute: bool) -> Array | None:
         self._check_params()
-        started = self.__sklearn_is_fitted__() or "_held" in vars(self)
-        return check_table(self, X, reset=not started)
+        started = self.__sklearn_is_fitted__()
+        table, observed = check_table(self, X, reset=not started and "_held" not in vars(self))
+        if impute:
+            self._check_enough(len(table))
+        filled = self._fitted.complete(table, observed) if impute and started else None
+        self._advance(table, observed)
+        if impute and filled is None:
+            filled = self._fitted.complete(table, observed)
+        return None if filled is None else self._output(table, observed, filled)
 
     def _resolve_columns(self, table: Array, observed: BoolArray, names: Names) -> Columns:
         columns = super()._resolve_columns(table, observed, names)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import ClassVar, Self
 
 import numpy as np
 
-from hirank._checks import AUTO_COUNT, AUTO_NUMBER, Rule
 from hirank._typing import Array, BoolArray
-from hirank.baselines.online import ONLINE_RULES, BatchModel, OnlineBaseline
+from hirank.baselines.online import BatchModel, OnlineBaseline
 from hirank.models.als import start_subspace
 from hirank.models.low_rank import Subspace
 
@@ -17,7 +16,7 @@ MIN_RIDGE = 1e-8  # so that matrices keep their digits
 
 
 @dataclass(eq=False, repr=False)
-class OnlineLRF(OnlineBaseline):
+class OnlineLRF(OnlineBaseline["Regression"]):
     """Imputation of streams by a linear factorization with recursive least squares.
 
     X ~ Z D: the codes Z of rows by ridge regression on their observed entries; for every feature,
@@ -74,9 +73,6 @@ class OnlineLRF(OnlineBaseline):
 
     rank: int | str = "auto"
     ridge: float | str = "auto"
-    _: KW_ONLY
-
-    _rules: ClassVar[dict[str, Rule]] = {"rank": AUTO_COUNT, "ridge": AUTO_NUMBER, **ONLINE_RULES}
 
     def _start(self, X: Array, observed: BoolArray, rng: np.random.Generator) -> Regression:
         D, noise = start_subspace(X, observed, self.rank, rng)
@@ -85,15 +81,11 @@ class OnlineLRF(OnlineBaseline):
 
     @property
     def components_(self) -> Array:
-        model = self._fitted.model
-        assert isinstance(model, Regression)
-        return model.D * self._fitted.columns.scaling.spread
+        return self._in_data_units(self._model.D)
 
     @property
     def ridge_(self) -> float:
-        model = self._fitted.model
-        assert isinstance(model, Regression)
-        return model.ridge
+        return self._model.ridge
 
 
 @dataclass(frozen=True)

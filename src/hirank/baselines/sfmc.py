@@ -9,17 +9,17 @@ from typing import ClassVar
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 
-from hirank._checks import AUTO_COUNT, AUTO_NUMBER, Rule
 from hirank._typing import Array, BoolArray
+from hirank.baselines.base import TableFit, TableImputer
 from hirank.baselines.penalty_path import PenaltyPath
 from hirank.baselines.sparse_codes import (
     SparseRows,
     VanishedCodesError,
+    conjugate_gradients,
     count_atoms,
     improve_codes,
     measure_unit,
 )
-from hirank.baselines.table_imputer import TABLE_RULES, TableFit, TableImputer
 from hirank.estimators.validation import make_rng
 from hirank.exceptions import StopReason
 from hirank.optim.loop import has_stalled
@@ -32,7 +32,7 @@ MIN_ATOM = 1e-6  # part of the largest atom below which an atom is dropped
 
 
 @dataclass(eq=False, repr=False)
-class SFMC(TableImputer):
+class SFMC(TableImputer[SparseRows]):
     """Imputation by sparse factorization: each sample is a combination of few atoms.
 
     Minimizes 1/2 sum over observed entries of (X - Z D)^2 + l1 |Z|_1 + l1/2 |D|^2 over codes Z and
@@ -95,15 +95,6 @@ class SFMC(TableImputer):
     random_state: int | np.random.RandomState | None = None
     scale: bool | str = False
 
-    _rules: ClassVar[dict[str, Rule]] = {
-        "n_components": AUTO_COUNT,
-        "l1": AUTO_NUMBER,
-        **TABLE_RULES,
-    }
-
-    def _max_steps(self) -> int:
-        return (1 + (self.l1 == "auto")) * (len(FactorPath.penalties) + 1) * self.max_iter
-
     def _fit_table(self, X: Array, observed: BoolArray, monitor: Monitor) -> TableFit:
         if not X.shape[1]:
             model = SparseRows(np.zeros((0, 0)), 1.0)
@@ -123,9 +114,7 @@ class SFMC(TableImputer):
 
     @property
     def dictionary_(self) -> Array:
-        model = self._fitted.model
-        assert isinstance(model, SparseRows)
-        return self._in_data_units(model.D)
+        return self._in_data_units(self._model.D)
 
 
 @dataclass(frozen=True)
@@ -216,22 +205,14 @@ def improve_atoms(X: Array, observed: BoolArray, Z: Array, D: Array, ridge: floa
     def apply(P: Array) -> Array:
         return Z.T @ (observed * (Z @ P)) + ridge * P
 
-    residual = Z.T @ X - apply(D)
-    solved = cho_solve(factor, residual)
-    direction, size = solved, np.sum(residual * solved, axis=0)
-    for _ in range(ATOM_STEPS):
-        image = apply(direction)
-        curvature = np.sum(direction * image, axis=0)
-        step = np.divide(size, curvature, out=np.zeros_like(size), where=curvature > 0)
-        D = D + step * direction
-        residual = residual - step * image
-        solved = cho_solve(factor, residual)
-        after = np.sum(residual * solved, axis=0)
-        direction = solved + direction * np.divide(
-            after, size, out=np.zeros_like(size), where=size > 0
-        )
-        size = after
-    return D
+    return conjugate_gradients(
+        apply,
+        D,
+        Z.T @ X - apply(D),
+        ATOM_STEPS,
+        precondition=lambda residual: cho_solve(factor, residual),
+        axis=0,
+    )
 
 
 def balance_factors(Z: Array, D: Array, l1: float) -> tuple[Array, Array]:

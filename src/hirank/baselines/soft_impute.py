@@ -8,10 +8,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from hirank._checks import AUTO_NUMBER, Rule
 from hirank._typing import Array, BoolArray
+from hirank.baselines.base import NO_SUBSPACE, LinearImputer, TableFit
 from hirank.baselines.penalty_path import PenaltyPath
-from hirank.baselines.table_imputer import NO_SUBSPACE, TABLE_RULES, LinearImputer, TableFit
 from hirank.core.svt import shrink, spectral_norm
 from hirank.estimators.validation import make_rng
 from hirank.exceptions import StopReason
@@ -78,11 +77,7 @@ class SoftImpute(LinearImputer):
     tol: float = 1e-4
     random_state: int | np.random.RandomState | None = None
 
-    _rules: ClassVar[dict[str, Rule]] = {"threshold": AUTO_NUMBER, **TABLE_RULES}
     _quantity: ClassVar[str] = "the imputed values"
-
-    def _max_steps(self) -> int:
-        return 2 * len(ThresholdPath.penalties) * self.max_iter
 
     def _fit_table(self, X: Array, observed: BoolArray, monitor: Monitor) -> TableFit:
         if not X.shape[1]:

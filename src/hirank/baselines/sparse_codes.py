@@ -128,6 +128,36 @@ def improve_codes(
     return improve_sparse(Z, lambda Z: observed * (Z @ D) - X, lambda R: R @ D.T, l1, limit, steps)
 
 
+def conjugate_gradients(
+    apply: Callable[[Array], Array],
+    start: Array,
+    residual: Array,
+    steps: int,
+    *,
+    precondition: Callable[[Array], Array] = np.asarray,
+    axis: int | None = None,
+) -> Array:
+    """Return `start` after some steps towards the solution of A x = b.
+
+    `apply` multiplies by A, and `residual` is b - A start. With ``axis=0`` each column is a system
+    of its own.
+    """
+
+    def ratio(a: Array, b: Array) -> Array:
+        return np.divide(a, b, out=np.zeros_like(a), where=b > 0)
+
+    x, solved = start, precondition(residual)
+    direction, size = solved, np.sum(residual * solved, axis=axis)
+    for _ in range(steps):
+        image = apply(direction)
+        step = ratio(size, np.sum(direction * image, axis=axis))
+        x, residual = x + step * direction, residual - step * image
+        solved = precondition(residual)
+        after = np.sum(residual * solved, axis=axis)
+        direction, size = solved + ratio(after, size) * direction, after
+    return x
+
+
 def measure_unit(X: Array, observed: BoolArray) -> float:
     """Return the root mean square of the observed entries of X, n x m; l1 is in units of it."""
     known = X[observed]

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.impute import MissingIndicator
+from sklearn.utils._set_output import _wrap_data_with_container
 from sklearn.utils.validation import check_is_fitted
 
 from hirank._checks import Rule, count, flag
@@ -113,6 +114,47 @@ class BaseTransformer(
         """Return imputed rows in the columns and precision that the user asked for."""
 
 
+class StreamMixin(ABC):
+    """The methods of an estimator that learns from a stream; a subclass defines ``_learn``."""
+
+    @abstractmethod
+    def _learn(self, X: Any, *, impute: bool) -> Array | None:
+        """Learn from the next rows, and return them as they were imputed before, if asked for."""
+
+    def partial_fit(self, X: Any, y: object = None) -> Self:
+        """Learn from the next rows of a stream, or continue where ``fit`` ended.
+
+        Parameters
+        ----------
+        X : array-like, n_samples x n_features
+        y : ignored
+
+        Returns
+        -------
+        self
+        """
+        self._learn(X, impute=False)
+        return self
+
+    def partial_fit_transform(self, X: Any, y: object = None) -> Any:
+        """Impute the next rows of a stream before anything is learned from them, then learn.
+
+        Rows that arrive before the first fit are imputed by the model if it is fitted in the same
+        call. Otherwise :class:`hirank.OnlineImputer` and :class:`hirank.OnlineKFMC` impute them
+        with the means so far, with a warning, and baselines raise an error and learn nothing.
+
+        Parameters
+        ----------
+        X : array-like, n_samples x n_features
+        y : ignored
+
+        Returns
+        -------
+        X : array, n_samples x n_features_out
+        """
+        return _wrap_data_with_container("transform", self._learn(X, impute=True), X, self)
+
+
 @dataclass(eq=False, repr=False)
 class BaseImputer(BaseTransformer, Generic[F]):
     """A scikit-learn transformer that is fitted to a table and imputes its missing values.
@@ -178,8 +220,8 @@ class BaseImputer(BaseTransformer, Generic[F]):
         """Raise ParameterError if a parameter cannot be used."""
         check_params(self, _SHARED_RULES | self._rules)
 
-    def _max_steps(self) -> int:
-        """Return as many steps as a fit may take, for progress bars."""
+    def _max_steps(self) -> int | None:
+        """Return as many steps as a fit may take, for progress bars; None if that is not known."""
         return int(getattr(self, "max_iter", 1))
 
     def transform(self, X: Any) -> Any:

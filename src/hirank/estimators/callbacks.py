@@ -58,7 +58,7 @@ def event_subscriber(name: str, verbose: int) -> Subscriber | None:
 
 
 @contextmanager
-def reporting(estimator: Any, X: Any, max_steps: int, verbose: int) -> Iterator[Callback]:
+def reporting(estimator: Any, X: Any, max_steps: int | None, verbose: int) -> Iterator[Callback]:
     """Provide a callback that prints steps and passes them to scikit-learn's callbacks."""
     root = None
     if hasattr(estimator, "_skl_callbacks"):

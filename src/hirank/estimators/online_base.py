@@ -13,11 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.exceptions import NotFittedError
 from sklearn.utils import check_random_state
-from sklearn.utils._set_output import _wrap_data_with_container
 
 from hirank._checks import Rule, choice, count, flag, number
 from hirank._typing import Array, BoolArray, PathLike
-from hirank.estimators.base import BaseTransformer
+from hirank.estimators.base import BaseTransformer, StreamMixin
 from hirank.estimators.saving import from_state, get_state, save
 from hirank.estimators.validation import (
     KERNEL_RULES,
@@ -45,7 +44,7 @@ S = TypeVar("S", StreamState, Algorithm2Stream)
 
 
 @dataclass(eq=False, repr=False)
-class BaseOnline(BaseTransformer, Generic[S]):
+class BaseOnline(StreamMixin, BaseTransformer, Generic[S]):
     """An estimator whose whole state is one frozen record, ``_stream``.
 
     Attributes are read from the record, so that they cannot disagree with it, also after a call was
@@ -81,41 +80,6 @@ class BaseOnline(BaseTransformer, Generic[S]):
         self, stream: S, rows: Array, config: Any, callback: Callback
     ) -> tuple[S, Array | None]:
         """Return the stream after all passes over rows, n x m, and the rows if they are imputed."""
-
-    def partial_fit(self, X: Any, y: object = None) -> Self:
-        """Learn from the next rows of a stream.
-
-        Parameters
-        ----------
-        X : array-like, n_samples x n_features
-        y : ignored
-
-        Returns
-        -------
-        self
-        """
-        _, rows, columns = self._next_rows(X)
-        self._advance(rows, columns, impute=False)
-        return self
-
-    def partial_fit_transform(self, X: Any, y: object = None) -> Any:
-        """Impute the next rows of a stream, each before anything is learned from it.
-
-        Rows that arrive before the first fit are imputed by the model if it is fitted in the same
-        call, otherwise with the means so far, with a warning.
-
-        Parameters
-        ----------
-        X : array-like, n_samples x n_features
-        y : ignored
-
-        Returns
-        -------
-        X : array, n_samples x n_features_out
-        """
-        table, rows, columns = self._next_rows(X)
-        out = self._output(table, rows, self._advance(rows, columns, impute=True))
-        return _wrap_data_with_container("transform", out, X, self)
 
     def transform(self, X: Any) -> Any:
         """Impute rows with the model as it stands, each on its own. Nothing is learned.
@@ -270,9 +234,12 @@ class BaseOnline(BaseTransformer, Generic[S]):
             check_n_components(int(self.n_components), n)
         return min(n, int(self.n_components))
 
-    def _next_rows(self, X: Any) -> tuple[Array, Array, dict[str, Any]]:
+    def _learn(self, X: Any, *, impute: bool) -> Array | None:
         self._check_params()
-        return self._check_rows(X, reset=getattr(self, "_stream", None) is None)
+        new = getattr(self, "_stream", None) is None
+        table, rows, columns = self._check_rows(X, reset=new)
+        filled = self._advance(rows, columns, impute=impute)
+        return self._output(table, rows, filled) if impute else None
 
     def _check_rows(self, X: Any, *, reset: bool) -> tuple[Array, Array, dict[str, Any]]:
         """Return rows as given, and in double precision with NaN where missing.
