@@ -11,35 +11,31 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from hirank._typing import Array, BoolArray, IntArray
-from hirank.baselines.schatten import Evaluation, Penalty, pick_landmarks
+from hirank.baselines.schatten import Penalty, pick_landmarks
 from hirank.core.curvature import inverse_curvature
 from hirank.core.init import soft_impute
 from hirank.core.masking import mask_entries
-from hirank.core.objective import Basis
 from hirank.core.threads import Workers
 from hirank.exceptions import StopReason
 from hirank.kernels import Kernel
 from hirank.models.fit_dictionary import RESTART_AFTER
 from hirank.optim import quasi_newton as qn
 from hirank.optim.early_stopping import BestStage
+from hirank.optim.lbfgs import LBFGS, MAX_CURVATURE, LBFGSState
 from hirank.optim.loop import has_stalled, minimize
-from hirank.optim.path import Setting, Stage, rescale_ridges, resolve_stage
+from hirank.optim.path import WINDOW, PathPoint, Setting, Stage, rescale_ridges, resolve_stage
 from hirank.optim.restarts import restart_samples
 from hirank.optim.trace import Monitor
 
 # Measured in docs/notes/baselines_vmc.md: below 1e-8 nothing was gained.
 FIRST_SMOOTHING, LAST_SMOOTHING = 1e-1, 1e-8  # of the path, in units of the mean of k(x, x)
 MIN_LANDMARKS, MAX_LANDMARKS = 150, 400  # of the automatic rule
-WINDOW = 10  # steps over which progress is measured
-MEMORY = 10  # steps that shape the curvature of L-BFGS
-RENEW_AFTER = 40  # steps after which the curvature of the samples is measured again
 SEARCH_TOL = 3e-3  # while specifications are compared, a rough answer is enough
-MAX_CURVATURE = 250_000_000  # entries of the n x m x m curvature, one gigabyte: beyond, do without
 
 
 @dataclass(frozen=True)
@@ -93,55 +89,39 @@ def fit_irls(
     end if that is open, are those that recover them best. The last stage, or all of them if there
     were several paths, is then fitted again with all entries.
     """
-    path = paths[0]
-    selecting = len(paths) > 1 or path.smoothing is None
     held_out = np.zeros_like(observed)
-    if selecting:
+    if len(paths) > 1 or paths[0].smoothing is None:
         held_out = mask_entries(observed, rng, selecting=True)
     with Workers() as workers:
+        fitter = PathFitter(observed, monitor, workers)
         if not held_out.any():
-            return PathFitter(path, observed, monitor, workers).fit(soft_impute(X, observed))
-        training = observed & ~held_out
-        path, best = _select_path(X, training, held_out, paths, monitor, workers)
-        fitter = PathFitter(path, observed, monitor, workers)
+            return fitter.fit(paths[0], soft_impute(X, observed))
+        search = replace(fitter, fixed=observed & ~held_out)
+        start, found = soft_impute(X, search.fixed), list[tuple[KernelPath, BestStage]]()
+        for path in paths:
+            found.append((path, BestStage(X, held_out)))
+            rough = path if len(paths) == 1 else replace(path, tol=max(SEARCH_TOL, path.tol))
+            search.fit(rough, start, best=found[-1][1])
+            if monitor.stopped:
+                break
+        path, best = min(found, key=lambda one: min(one[1].errors))
         if len(paths) > 1:  # they were compared with a rough tolerance
-            return fitter.fit(soft_impute(X, observed), last=best.number)
+            return fitter.fit(path, soft_impute(X, observed), last=best.number)
         start = np.where(observed, X, best.X)
-        return fitter.fit(start, first=best.number, last=best.number)
-
-
-def _select_path(
-    X: Array,
-    training: BoolArray,
-    held_out: BoolArray,
-    paths: Sequence[KernelPath],
-    monitor: Monitor,
-    workers: Workers,
-) -> tuple[KernelPath, BestStage]:
-    """Return the path that recovers held-out entries best, and its best stage."""
-    start, found = soft_impute(X, training), list[tuple[float, KernelPath, BestStage]]()
-    for path in paths:
-        best = BestStage(X, held_out)
-        rough = path if len(paths) == 1 else replace(path, tol=max(SEARCH_TOL, path.tol))
-        PathFitter(rough, training, monitor, workers).fit(start, best=best)
-        found.append((min(best.errors), path, best))
-        if monitor.stopped:
-            break
-    _, path, best = min(found, key=lambda one: one[0])
-    return path, best
+        return fitter.fit(path, start, first=best.number, last=best.number)
 
 
 @dataclass(frozen=True)
 class PathFitter:
     """Minimizes the penalty along a path, with some entries, n x m, held fixed."""
 
-    path: KernelPath
     fixed: BoolArray
     monitor: Monitor
     workers: Workers
 
     def fit(
         self,
+        path: KernelPath,
         X: Array,
         *,
         first: int = 0,
@@ -152,15 +132,16 @@ class PathFitter:
 
         With a given smoothing the path is followed to its end, whatever `best` finds on the way.
         """
-        path, open_end = self.path, self.path.smoothing is None
         last = len(path.stages) - 1 if last is None else last
         for number in range(first, last + 1):
             setting = resolve_stage(path.stages[number], path.kernel, X, X)
             landmarks = path.landmarks(X, setting.kernel)
-            penalty = Penalty(setting.kernel, setting.beta, path.power)
-            X, reason = self._minimize(X, penalty, landmarks)
+            solver = IRLS(
+                self.fixed, self.workers, tol=path.tol, power=path.power, landmarks=landmarks
+            )
+            X, reason = self._minimize(solver, PathPoint(setting, X, X), path.max_iter)
             D = X.copy() if landmarks is None else X[landmarks]
-            scored = open_end or number == last or self.monitor.stopped
+            scored = path.smoothing is None or number == last or self.monitor.stopped
             past = best is not None and scored and best.is_past(number, X, D)
             if self.monitor.stopped or past:
                 break
@@ -170,85 +151,72 @@ class PathFitter:
         settings = [resolve_stage(stage, path.kernel, D, D) for stage in stages[:-1]] + [setting]
         return IRLSFit(X, D, path, rescale_ridges(settings, path.stages, D), reason)
 
-    def _minimize(
-        self, X: Array, penalty: Penalty, landmarks: IntArray | None
-    ) -> tuple[Array, StopReason]:
-        """Minimize the penalty over the entries that are not fixed."""
-        if self.fixed.all():
-            self.monitor.record(penalty(X, landmarks).value, self.monitor.stages)
-            return X, StopReason.NOTHING_TO_FIT
-        solver = IRLS(X, self.fixed, penalty, landmarks, self.path.tol, self.workers)
-        solution = minimize(
-            solver, X[~self.fixed], max_iter=self.path.max_iter, monitor=self.monitor
-        )
-        return solver.table(solution.state.rows.x[0]), solution.reason
+    def _minimize(self, solver: IRLS, start: PathPoint, max_iter: int) -> tuple[Array, StopReason]:
+        if not self.fixed.all():
+            solution = minimize(solver, start, max_iter=max_iter, monitor=self.monitor)
+            return solution.state.X(), solution.reason
+        value, _ = solver.problem(start).evaluate(start.X[:0, 0], self.workers)
+        self.monitor.record(value, self.monitor.stages)
+        return start.X, StopReason.NOTHING_TO_FIT
 
 
 @dataclass(frozen=True)
-class IRLSState:
-    """Where the vector of the free entries stands."""
-
-    rows: qn.Rows  # one row
-    steps: int = 0
-
-    @property
-    def objective(self) -> float:
-        return float(self.rows.value[0])
-
-
-@dataclass(frozen=True)
-class IRLS:
+class IRLS(LBFGS):
     """L-BFGS on the penalty of one stage, guided by the curvature of the least squares."""
 
-    X: Array  # n x m
-    fixed: BoolArray  # entries of X that stay
-    penalty: Penalty
-    landmarks: IntArray | None
-    tol: float
-    workers: Workers
-    monotone: ClassVar[bool] = True
+    renew: int = 40
+    power: float = 0.5
+    landmarks: IntArray | None = None
 
-    def table(self, vector: Array) -> Array:
-        """Return X with other values at its free entries."""
-        full = self.X.copy()
-        full[~self.fixed] = vector
-        return full
+    def problem(self, start: PathPoint) -> FreeEntries:
+        """Return the objective of the stage of a starting point."""
+        penalty = Penalty(start.setting.kernel, start.setting.beta, self.power)
+        return FreeEntries(start.X, ~self.observed, penalty, self.landmarks)
 
-    def init(self, start: Array) -> IRLSState:
-        return IRLSState(self._begin(start))
+    def init(self, start: PathPoint) -> LBFGSState:
+        # With an age of 1, curvature is renewed at every step whose number `renew` divides.
+        return replace(self._evaluate(self.problem(start), start.X[~self.observed]), age=1)
 
-    def step(self, state: IRLSState) -> IRLSState:
-        rows, steps = state.rows, state.steps + 1
-        if steps % RENEW_AFTER == 0:
-            rows = self._begin(rows.x[0])
-        point = qn.trial(rows)
-        value, gradient = self._evaluate(self.table(point[0]))
-        return IRLSState(qn.update(rows, point, np.array([value]), gradient[None]), steps)
-
-    def terminate(self, state: IRLSState, objectives: Sequence[float]) -> bool:
+    def terminate(self, state: LBFGSState, objectives: Sequence[float]) -> bool:
         return has_stalled(objectives, self.tol, WINDOW)
 
-    def _begin(self, vector: Array) -> qn.Rows:
-        X = self.table(vector)
-        at: Evaluation = self.penalty(X, self.landmarks)
-        gradient, guide = at.gradient[~self.fixed], self._precondition(X, at.basis)
-        return qn.begin(vector[None], np.array([at.value]), gradient[None], MEMORY, guide)
 
-    def _evaluate(self, X: Array) -> tuple[float, Array]:
+@dataclass(frozen=True)
+class FreeEntries:
+    """The penalty as a function of the entries of a table that are not fixed."""
+
+    table: Array  # n x m
+    free: BoolArray
+    penalty: Penalty
+    landmarks: IntArray | None
+
+    def X(self, vector: Array) -> Array:
+        X = self.table.copy()
+        X[self.free] = vector
+        return X
+
+    def D(self, vector: Array) -> Array:
+        return self.X(vector)[slice(None) if self.landmarks is None else self.landmarks]
+
+    def box(self) -> None:
+        return None
+
+    def evaluate(self, vector: Array, workers: Workers) -> tuple[float, Array]:
         """Return value and gradient at a point; an infinite value where it is out of range."""
         try:
             with np.errstate(over="ignore", invalid="ignore"):
-                at = self.penalty(X, self.landmarks)
+                at = self.penalty(self.X(vector), self.landmarks)
         except np.linalg.LinAlgError:
-            return np.inf, np.zeros(int((~self.fixed).sum()))
-        return at.value, at.gradient[~self.fixed]
+            return np.inf, np.zeros_like(vector)
+        return at.value, at.gradient[self.free]
 
-    def _precondition(self, X: Array, basis: Basis) -> qn.Precondition | None:
-        """Return the inverse curvature of the least squares in each sample of X, n x m."""
+    def precondition(self, vector: Array, workers: Workers) -> qn.Precondition | None:
+        """Return the inverse curvature of the least squares in each sample."""
+        X, free = self.X(vector), self.free
         if X.size * X.shape[1] > MAX_CURVATURE:
             return None
-        free = ~self.fixed
-        inverses, unit = inverse_curvature(X, basis, self.workers, free)
+        basis = self.penalty(X, self.landmarks).basis
+        inverses, unit = inverse_curvature(X, basis, workers, free)
 
         def apply(vectors: Array) -> Array:
             size = np.abs(vectors).max(initial=0) or 1.0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Protocol
 
 import numpy as np
 
@@ -18,6 +18,20 @@ from hirank.optim.path import PathPoint, Setting, has_converged
 
 MAX_CURVATURE = 250_000_000  # entries of the n x m x m curvature, one gigabyte: beyond, do without
 MIN_USE = 1e-3  # of a point, in units of the mean, so that unused points do not jump
+
+
+class Problem(Protocol):
+    """An objective of one vector, which consists of the missing entries of X and perhaps more."""
+
+    def X(self, vector: Array) -> Array: ...
+
+    def D(self, vector: Array) -> Array: ...  # the dictionary, r x m
+
+    def box(self) -> Box | None: ...  # the limits of the vector, 1 x N
+
+    def evaluate(self, vector: Array, workers: Workers) -> tuple[float, Array]: ...
+
+    def precondition(self, vector: Array, workers: Workers) -> qn.Precondition | None: ...
 
 
 @dataclass(frozen=True)
@@ -55,8 +69,9 @@ class _Joint:
         lower, upper = (limit.astype(self.template.dtype)[None] for limit in limits)
         return Box(lower, upper)
 
-    def precondition(self, X: Array, D: Array, workers: Workers) -> qn.Precondition:
+    def precondition(self, vector: Array, workers: Workers) -> qn.Precondition:
         """Return the inverse curvature of each sample and each point at X and D."""
+        X, D = self.X(vector), self.D(vector)
         basis = self.setting.basis(D)
         k = len(self.missing)
         use = np.square(codes(X, basis)).sum(axis=0)  # diagonal of Z'Z
@@ -102,10 +117,10 @@ class _Joint:
 
 @dataclass(frozen=True)
 class LBFGSState:
-    """Where the joint vector stands."""
+    """Where the vector of a problem stands."""
 
-    problem: _Joint
-    rows: qn.Rows  # one row: the joint vector
+    problem: Problem
+    rows: qn.Rows  # one row: the vector of the problem
     age: int  # steps since the curvature was measured
 
     @property
@@ -151,12 +166,14 @@ class LBFGS:
     def init(self, start: PathPoint) -> LBFGSState:
         setting, X, D = start
         problem = _Joint(setting, X, np.flatnonzero(~self.observed), D.shape, self.bounds)
-        vector = problem.pack(X, D)
+        return self._evaluate(problem, problem.pack(X, D))
+
+    def _evaluate(self, problem: Problem, vector: Array) -> LBFGSState:
         value, gradient = problem.evaluate(vector, self.workers)
         return self._begin(problem, vector[None], np.array([value]), gradient[None])
 
-    def _begin(self, problem: _Joint, vector: Array, value: Array, gradient: Array) -> LBFGSState:
-        guide = problem.precondition(problem.X(vector[0]), problem.D(vector[0]), self.workers)
+    def _begin(self, problem: Problem, vector: Array, value: Array, gradient: Array) -> LBFGSState:
+        guide = problem.precondition(vector[0], self.workers)
         rows = qn.begin(vector, value, gradient, self.memory, guide, problem.box())
         return LBFGSState(problem, rows, 0)
 
