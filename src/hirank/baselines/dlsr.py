@@ -103,9 +103,25 @@ class DLSR(OnlineBaseline["OnlineDictionary"]):
     scale: bool | str = False
 
     def _start(self, X: Array, observed: BoolArray, rng: np.random.Generator) -> OnlineDictionary:
-        n_atoms = count_atoms(self.n_components, X.shape, 3)
-        l1 = None if self.l1 == "auto" else float(self.l1)
-        return start_dictionary(X, observed, n_atoms, l1, rng)
+        """Return a model from a sparse factorization of first rows, n x m, 0 where not observed.
+
+        Atoms there have the size of rows in units of their entries; here they have size 1, and the
+        same l1 is smaller by that factor.
+        """
+        l1, unit = None if self.l1 == "auto" else float(self.l1), measure_unit(X, observed)
+        D = np.zeros((count_atoms(self.n_components, X.shape, 3), X.shape[1]))
+        if not X.any():
+            return OnlineDictionary.start(D, l1 or MIN_L1, unit)
+        known, size = X / unit, float(np.sqrt(X.shape[1]))
+        path = FactorPath(START_STEPS, START_TOL, start_atoms(known, len(D), rng))
+        first = "auto" if l1 is None else l1 * size
+        end, solution = path.fit(known, observed, first, rng, Monitor())
+        found = solution.state.D
+        D[: len(found)] = found / np.linalg.norm(found, axis=1, keepdims=True)
+        l1 = max(end / size, MIN_L1) if l1 is None else l1
+        if not lasso_codes(X, observed, D, l1 * unit).any():
+            raise VanishedCodesError(l1)
+        return OnlineDictionary.start(D, l1, unit)
 
     @property
     def dictionary_(self) -> Array:
@@ -114,34 +130,6 @@ class DLSR(OnlineBaseline["OnlineDictionary"]):
     @property
     def l1_(self) -> float:
         return self._model.l1
-
-
-def start_dictionary(
-    X: Array,
-    observed: BoolArray,
-    count: int,
-    l1: float | None,
-    rng: np.random.Generator,
-) -> OnlineDictionary:
-    """Return a model from a sparse factorization of first rows, n x m, 0 where not observed.
-
-    Atoms there have the size of rows in units of their entries; here they have size 1, and the same
-    l1 is smaller by that factor.
-    """
-    m, unit = X.shape[1], measure_unit(X, observed)
-    D = np.zeros((count, m))
-    if not X.any():
-        return OnlineDictionary.start(D, l1 or MIN_L1, unit)
-    known, size = X / unit, float(np.sqrt(m))
-    path = FactorPath(START_STEPS, START_TOL, start_atoms(known, count, rng))
-    end, solution = path.fit(known, observed, "auto" if l1 is None else l1 * size, rng, Monitor())
-    atoms = solution.state.D
-    found = atoms / np.linalg.norm(atoms, axis=1, keepdims=True)
-    D[: len(found)] = found
-    l1 = max(end / size, MIN_L1) if l1 is None else l1
-    if not lasso_codes(X, observed, D, l1 * unit).any():
-        raise VanishedCodesError(l1)
-    return OnlineDictionary.start(D, l1, unit)
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 from typing import ClassVar
 
@@ -10,7 +10,7 @@ import numpy as np
 
 from hirank._typing import Array, BoolArray
 from hirank.baselines.base import TableFit, TableImputer
-from hirank.baselines.penalty_path import PenaltyPath
+from hirank.baselines.penalty_path import Begin, PenaltyPath
 from hirank.baselines.sparse_codes import (
     SparseRows,
     VanishedCodesError,
@@ -101,8 +101,8 @@ class GroupSparse(TableImputer[SparseRows]):
 
     def _fit_table(self, X: Array, observed: BoolArray, monitor: Monitor) -> TableFit:
         if not X.shape[1]:
-            model, details = SparseRows(X[:0], 1.0), {"l1": 0.0, "coefficients": _no_codes(X)}
-            return TableFit(X, model, StopReason.NOTHING_TO_FIT, details)
+            details = {"l1": 0.0, "coefficients": np.zeros((len(X), len(X)))}
+            return TableFit(X, SparseRows(X[:0], 1.0), StopReason.NOTHING_TO_FIT, details)
         unit = measure_unit(X, observed)
         known = np.where(observed, X, 0) / unit
         path, rng = ExpressionPath(self.max_iter, self.tol), make_rng(self.random_state)
@@ -114,10 +114,6 @@ class GroupSparse(TableImputer[SparseRows]):
         sizes = np.linalg.norm(filled, axis=1, keepdims=True)
         model = SparseRows(filled / np.where(sizes > 0, sizes, 1), l1 * unit)
         return TableFit(filled, model, solution.reason, {"l1": l1, "coefficients": C})
-
-
-def _no_codes(X: Array) -> Array:
-    return np.zeros((len(X), len(X)))
 
 
 @dataclass(frozen=True)
@@ -135,10 +131,8 @@ class ExpressionPath(PenaltyPath[Expression]):
 
     penalties: ClassVar[tuple[float, ...]] = (0.12, 0.06, 0.03, 0.015, 0.007, 0.003, 0.0015)
 
-    def begin(
-        self, X: Array, observed: BoolArray
-    ) -> tuple[Expression, Callable[[float], SelfExpression]]:
-        start = Expression(_no_codes(X), soft_impute(X, observed))
+    def begin(self, X: Array, observed: BoolArray) -> Begin[Expression]:
+        start = Expression(np.zeros((len(X), len(X))), soft_impute(X, observed))
         return start, lambda l1: SelfExpression(~observed, l1, self.tol)
 
     def impute(self, state: Expression) -> Array:

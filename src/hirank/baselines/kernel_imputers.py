@@ -43,15 +43,8 @@ class IRLSImputer(TableImputer[Dictionary]):
         """Return the paths for X, n x v, from which the best is selected."""
 
     def _path(self, kernel: Kernel, bandwidth: float = 1.0) -> KernelPath:
-        return KernelPath(
-            kernel,
-            bandwidth,
-            float(self.power),
-            None if self.n_landmarks == "auto" else int(self.n_landmarks),
-            None if self.smoothing == "auto" else float(self.smoothing),
-            self.max_iter,
-            self.tol,
-        )
+        shape = self.power, self.n_landmarks, self.smoothing
+        return KernelPath(kernel, bandwidth, *shape, max_iter=self.max_iter, tol=self.tol)
 
     def _fit_table(self, X: Array, observed: BoolArray, monitor: Monitor) -> TableFit:
         if not X.shape[1]:

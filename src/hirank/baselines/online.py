@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Protocol, Self, TypeVar
 import numpy as np
 from sklearn.exceptions import NotFittedError
 
+from hirank._checks import Rule, flag, optional
 from hirank._text import plural
 from hirank._typing import Array, BoolArray
 from hirank.baselines.base import Baseline
@@ -19,7 +20,7 @@ from hirank.estimators.base import FitData, StreamMixin
 from hirank.estimators.columns import Names
 from hirank.estimators.fitted import FittedTable
 from hirank.estimators.validation import check_observed, check_table, make_rng
-from hirank.exceptions import EmptyColumnsWarning, InputError, ParameterError, StopReason, warn
+from hirank.exceptions import EmptyColumnsWarning, InputError, StopReason, warn
 from hirank.optim.loop import minimize
 from hirank.optim.trace import Monitor
 
@@ -104,18 +105,12 @@ class OnlineBaseline(StreamMixin, Baseline[FittedStream, L]):
     memory: float | None = None
     random_state: int | np.random.RandomState | None = None
 
+    # Streams are scaled by the means and standard deviations so far, in one way only.
+    _rules: ClassVar[dict[str, Rule]] = {"scale": optional(optional(flag, "standard"), "auto")}
+
     @abstractmethod
     def _start(self, X: Array, observed: BoolArray, rng: np.random.Generator) -> L:
         """Return a first model from scaled rows, n x v, with 0 where not observed."""
-
-    def _check_params(self) -> None:
-        super()._check_params()
-        if self.scale == "robust":
-            raise ParameterError(
-                "scale",
-                "must be True or False for online methods, which scale by the means and standard "
-                "deviations so far; got 'robust'.",
-            )
 
     def _max_steps(self) -> int:
         return self.n_passes
@@ -177,17 +172,10 @@ class OnlineBaseline(StreamMixin, Baseline[FittedStream, L]):
         start = self._start(X[first], observed[first], rng)
         solver = _Passes(X, observed, rng, self.tol)
         solution = minimize(solver, start, max_iter=self.n_passes, monitor=monitor)
-        run = monitor.finish(
-            solution.reason,
-            tol=self.tol,
-            max_iter=self.n_passes,
-            quantity="the misfit",
-            limit="n_passes",
-        )
-        model, units = (
-            solution.state.model,
-            self._measure_units(*data.columns.keep(data.table, data.observed)),
-        )
+        limits: dict[str, Any] = {"tol": self.tol, "max_iter": self.n_passes, "limit": "n_passes"}
+        run = monitor.finish(solution.reason, quantity="the misfit", **limits)
+        units = self._measure_units(*data.columns.keep(data.table, data.observed))
+        model = solution.state.model
         seen = len(X) * run.n_iter
         fitted = FittedStream(data.columns, model, run, data.seconds, units, seen)
         return fitted, np.where(observed, X, model.complete(X, observed)), {}

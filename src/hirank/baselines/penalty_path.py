@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Generic
+from typing import ClassVar, Generic, TypeAlias
 
 import numpy as np
 
@@ -14,6 +14,8 @@ from hirank.core.masking import mask_entries
 from hirank.optim.loop import S, Solution, Solver, minimize_each
 from hirank.optim.path import path_to
 from hirank.optim.trace import Monitor
+
+Begin: TypeAlias = tuple[S, Callable[[float], Solver[S]]]
 
 
 @dataclass(frozen=True)
@@ -29,7 +31,7 @@ class PenaltyPath(ABC, Generic[S]):
     patience: ClassVar[int] = 100  # penalties in a row with larger errors that end the search
 
     @abstractmethod
-    def begin(self, X: Array, observed: BoolArray) -> tuple[S, Callable[[float], Solver[S]]]:
+    def begin(self, X: Array, observed: BoolArray) -> Begin[S]:
         """Return the first state for X, n x m, and what makes a solver for a penalty."""
 
     @abstractmethod

@@ -45,24 +45,23 @@ class KernelPath:
     kernel: Kernel
     bandwidth: float = 1.0  # multiple of the mean distance of samples, if the kernel has none
     power: float = 0.5
-    n_landmarks: int | None = None  # None: by the number of samples
-    smoothing: float | None = None  # of the last stage; None: where held-out entries are recovered
+    n_landmarks: int | str = "auto"  # by the number of samples
+    smoothing: float | str = "auto"  # of the last stage: where held-out entries are recovered best
     max_iter: int = 100
     tol: float = 1e-3
 
     @property
     def stages(self) -> tuple[Stage, ...]:
         """Return the stages, a decade of smoothing each."""
-        last = LAST_SMOOTHING if self.smoothing is None else self.smoothing
+        last = LAST_SMOOTHING if self.smoothing == "auto" else float(self.smoothing)
         count = max(1, round(float(np.log10(FIRST_SMOOTHING / last))) + 1)
         gammas = np.geomspace(max(FIRST_SMOOTHING, last), last, count)
         return tuple(Stage(self.bandwidth, float(gamma)) for gamma in gammas)
 
     def landmarks(self, X: Array, kernel: Kernel) -> IntArray | None:
         """Return the indices of rows of X, n x m, that represent all; None if all rows do."""
-        r = self.n_landmarks
-        if r is None:
-            r = int(np.clip(round(3.8 * len(X) ** 0.6), MIN_LANDMARKS, MAX_LANDMARKS))
+        r = int(np.clip(round(3.8 * len(X) ** 0.6), MIN_LANDMARKS, MAX_LANDMARKS))
+        r = r if self.n_landmarks == "auto" else int(self.n_landmarks)
         return None if r >= len(X) else pick_landmarks(X, kernel, r)
 
 
@@ -90,7 +89,7 @@ def fit_irls(
     were several paths, is then fitted again with all entries.
     """
     held_out = np.zeros_like(observed)
-    if len(paths) > 1 or paths[0].smoothing is None:
+    if len(paths) > 1 or paths[0].smoothing == "auto":
         held_out = mask_entries(observed, rng, selecting=True)
     with Workers() as workers:
         fitter = PathFitter(observed, monitor, workers)
@@ -141,7 +140,7 @@ class PathFitter:
             )
             X, reason = self._minimize(solver, PathPoint(setting, X, X), path.max_iter)
             D = X.copy() if landmarks is None else X[landmarks]
-            scored = path.smoothing is None or number == last or self.monitor.stopped
+            scored = path.smoothing == "auto" or number == last or self.monitor.stopped
             past = best is not None and scored and best.is_past(number, X, D)
             if self.monitor.stopped or past:
                 break

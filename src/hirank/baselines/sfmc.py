@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
 from typing import ClassVar
 
@@ -11,7 +11,7 @@ from scipy.linalg import cho_factor, cho_solve
 
 from hirank._typing import Array, BoolArray
 from hirank.baselines.base import TableFit, TableImputer
-from hirank.baselines.penalty_path import PenaltyPath
+from hirank.baselines.penalty_path import Begin, PenaltyPath
 from hirank.baselines.sparse_codes import (
     SparseRows,
     VanishedCodesError,
@@ -164,9 +164,7 @@ class FactorPath(PenaltyPath[Factors]):
     # (docs/notes/baselines_sparse.md).
     penalties: ClassVar[tuple[float, ...]] = (0.35, 0.18, 0.09, 0.045, 0.02, 0.01, 0.003, 0.001)
 
-    def begin(
-        self, X: Array, observed: BoolArray
-    ) -> tuple[Factors, Callable[[float], Factorization]]:
+    def begin(self, X: Array, observed: BoolArray) -> Begin[Factors]:
         start = Factors(np.zeros((len(X), 0)), self.atoms[:0])
         return start, lambda l1: Factorization(X, observed, self.atoms, l1, self.tol)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 from typing import ClassVar
 
@@ -10,7 +10,7 @@ import numpy as np
 
 from hirank._typing import Array, BoolArray
 from hirank.baselines.base import NO_SUBSPACE, LinearImputer, TableFit
-from hirank.baselines.penalty_path import PenaltyPath
+from hirank.baselines.penalty_path import Begin, PenaltyPath
 from hirank.core.svt import shrink, spectral_norm
 from hirank.estimators.validation import make_rng
 from hirank.exceptions import StopReason
@@ -100,9 +100,7 @@ class ThresholdPath(PenaltyPath["Shrunk"]):
     as_good: ClassVar[float] = 1.0
     patience: ClassVar[int] = 3
 
-    def begin(
-        self, X: Array, observed: BoolArray
-    ) -> tuple[Shrunk, Callable[[float], SoftThresholding]]:
+    def begin(self, X: Array, observed: BoolArray) -> Begin[Shrunk]:
         unit = spectral_norm(X)
         return Shrunk(X, X), lambda t: SoftThresholding(observed, t * unit, self.tol)
 

@@ -25,7 +25,9 @@ class SparseRows:
 
     def complete(self, X: Array, observed: BoolArray) -> Array:
         codes = refit(X, observed, self.D, lasso_codes(X, observed, self.D, self.l1))
-        return np.where(observed, X, _products(codes, self.D))
+        # Row by row: a product of all rows would round by batch.
+        products = [z @ self.D for z in codes]
+        return np.where(observed, X, np.reshape(products, (len(X), self.D.shape[1])))
 
 
 def lasso_codes(X: Array, observed: BoolArray, D: Array, l1: float) -> Array:
@@ -45,16 +47,13 @@ def lasso_codes(X: Array, observed: BoolArray, D: Array, l1: float) -> Array:
         # Atoms that are equal on a row's observed entries: one of them is left out.
         warnings.simplefilter("ignore", ConvergenceWarning)
         for i, (x, seen) in enumerate(zip(X, observed, strict=True)):
-            count = int(seen.sum())
-            if not count:
-                continue
-            unit = float(np.abs(x[seen]).max())
+            unit = float(np.abs(x[seen]).max(initial=0))
             if not unit:
                 continue
             z = lars_path(
                 np.asfortranarray(atoms[:, seen].T),
                 x[seen] / unit,
-                alpha_min=l1 / unit / size / count,
+                alpha_min=l1 / unit / size / int(seen.sum()),
                 method="lasso",
                 copy_X=False,
                 return_path=False,
@@ -78,16 +77,6 @@ def refit(X: Array, observed: BoolArray, D: Array, codes: Array) -> Array:
     return codes
 
 
-def _products(codes: Array, D: Array) -> Array:
-    """Return codes times D, n x m, row by row: a product of all would round by batch."""
-    return np.stack([z @ D for z in codes]) if len(codes) else np.zeros((0, D.shape[1]))
-
-
-def soft_threshold(Z: Array, threshold: float | Array) -> Array:
-    """Return Z with its entries moved towards 0 by `threshold`."""
-    return Z - np.clip(Z, -threshold, threshold)
-
-
 def improve_sparse(
     start: Array,
     residual: Callable[[Array], Array],
@@ -107,7 +96,8 @@ def improve_sparse(
 
     t, before, ahead = 1.0, start, start
     for _ in range(steps):
-        after = soft_threshold(ahead - pull(residual(ahead)) / limit, l1 / limit)
+        after = ahead - pull(residual(ahead)) / limit
+        after = after - np.clip(after, -l1 / limit, l1 / limit)
         longer = (1 + np.sqrt(1 + 4 * t * t)) / 2
         ahead = after + (t - 1) / longer * (after - before)
         t, before = longer, after
