@@ -81,7 +81,11 @@ def test_order_of_samples_does_not_matter(X):
 def test_blocks_do_not_matter(X):
     plain = sparse_self_expression(X, 100.0).coefficients
     done = []
-    small = sparse_self_expression(X, 100.0, report=done.append, block_size=7).coefficients
+
+    def report(count, n, seconds):
+        done.append(count)
+
+    small = sparse_self_expression(X, 100.0, report=report, block_size=7).coefficients
     np.testing.assert_allclose(small, plain, atol=1e-4)
     assert done == [7, 14, 21, 28, 35, 40]
 

@@ -87,7 +87,7 @@ def sparse_self_expression(
     outlier_cost: float | None = None,
     tol: float = 1e-3,
     max_iter: int = 200,
-    report: Callable[[int], None] | None = None,
+    report: Callable[[int, int, float], None] | None = None,
     block_size: int = 128,
 ) -> Codes:
     """Code each sample by the others, sparsely.
@@ -107,7 +107,7 @@ def sparse_self_expression(
         share, and the sum is right within it.
     max_iter : int, default=200
         Newton steps for a sample, at most.
-    report : function of the number of samples done so far, optional
+    report : function of the number of samples done, of all samples, and of seconds, optional
     block_size : int, default=128
         Samples solved together: enough for efficient products, few enough for the cache.
 
@@ -137,13 +137,14 @@ def sparse_self_expression(
         ridge = np.append(ridge, 0.0)
     atoms = _Atoms(np.ascontiguousarray(B, dtype=np.float64), ridge)
     found, n_iter, violation = np.empty((n, len(B))), np.zeros(n, np.intp), np.empty(n)
+    monitor = Monitor()
     for start in range(0, n, block_size):
         rows = np.arange(start, min(start + block_size, n))
         solver = _ProximalPoint(atoms, rows, affine, tol, max_iter)
-        state = minimize(solver, None, max_iter=PROXIMAL_STEPS, monitor=Monitor()).state
+        state = minimize(solver, None, max_iter=PROXIMAL_STEPS, monitor=monitor).state
         found[rows], n_iter[rows], violation[rows] = state.codes, state.n_iter, state.violation
         if report is not None:
-            report(int(rows[-1]) + 1)
+            report(int(rows[-1]) + 1, n, monitor.seconds)
     wrong = found[:, n:] / outlier_cost if outlier_cost is not None else np.zeros((n, d))
     return Codes(found[:, :n], wrong, n_iter, violation)
 
@@ -180,9 +181,8 @@ class _ProximalPoint:
         dual = np.zeros((b, width))
         if self.affine:  # all samples with equal weight
             dual[:, -1] = 1 + 1 / (FIRST_STEP * n_atoms)
-        violation, left = np.full(b, np.inf), np.arange(b)
-        steps = np.zeros(b, np.intp)
-        return _State(np.zeros((b, n_atoms)), dual, steps, violation, left, FIRST_STEP)
+        codes, steps, violation = np.zeros((b, n_atoms)), np.zeros(b, np.intp), np.full(b, np.inf)
+        return _State(codes, dual, steps, violation, np.arange(b), FIRST_STEP)
 
     def step(self, state: _State) -> _State:
         left, length = state.left, state.length
@@ -211,10 +211,8 @@ class _ProximalStep:
         self, atoms: _Atoms, rows: IntArray, before: Array, dual: Array, length: float
     ) -> None:
         self.atoms, self.rows, self.before, self.length = atoms, rows, before, length
-        self.targets = atoms.B[rows]
-        self.dual = dual
-        start = self._evaluate(np.arange(len(rows)), dual)
-        self.values, self.codes, self.gradients = start
+        self.targets, self.dual = atoms.B[rows], dual
+        self.values, self.codes, self.gradients = self._evaluate(np.arange(len(rows)), dual)
 
     def minimize(self, tol: float, limit: IntArray) -> IntArray:
         """Take Newton steps until gradients are small, up to `limit` each; return how many."""

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import sys
-import time
-from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
@@ -162,10 +160,8 @@ class SSC(ClusterMixin, BaseEstimator):
                 f"Rows {abbreviated(empty)} have no observed values, so they cannot be clustered. "
                 "Leave them out."
             )
-        seed = random_state.randint(2**31)
-        self.completer_ = (
-            Imputer(random_state=seed) if self.completer is None else clone(self.completer)
-        )
+        default = Imputer(random_state=random_state.randint(2**31))
+        self.completer_ = default if self.completer is None else clone(self.completer)
         filled = np.asarray(self.completer_.fit_transform(table), dtype=np.float64)
         if len(filled) != len(table) or not np.isfinite(filled).all():
             raise InputError(
@@ -195,11 +191,9 @@ class SSC(ClusterMixin, BaseEstimator):
                 "Every sample is orthogonal to all others (or zero): none can be expressed by "
                 "others. Use affine=True, or more samples."
             )
-        cost = None
-        if self.outlier_alpha is not None:
-            sizes = np.sort(np.abs(points).sum(axis=1))
-            # At worst, the largest of the others.
-            cost = self.outlier_alpha / max(sizes[-2], 1e-300)
+        # The sizes of samples; at worst, the second is the largest of the others.
+        size = np.sort(np.abs(points).sum(axis=1))[-2]
+        cost = None if self.outlier_alpha is None else self.outlier_alpha / max(size, 1e-300)
         codes = sparse_self_expression(
             points,
             self.alpha / (scale or 1),
@@ -207,7 +201,7 @@ class SSC(ClusterMixin, BaseEstimator):
             outlier_cost=cost,
             tol=self.tol,
             max_iter=self.max_iter,
-            report=self._reporter(len(points)),
+            report=self._report if self.verbose else None,
         )
         if not codes.coefficients.any():
             raise InputError(
@@ -217,16 +211,8 @@ class SSC(ClusterMixin, BaseEstimator):
             )
         return codes
 
-    def _reporter(self, n: int) -> Callable[[int], None] | None:
-        if not self.verbose:
-            return None
-        began = time.perf_counter()
-
-        def report(done: int) -> None:
-            seconds = time.perf_counter() - began
-            sys.stderr.write(f"[SSC] {done} of {n} samples expressed, {seconds:.1f} s\n")
-
-        return report
+    def _report(self, done: int, n: int, seconds: float) -> None:
+        sys.stderr.write(f"[SSC] {done} of {n} samples expressed, {seconds:.1f} s\n")
 
     def _stop_reason(self, codes: Codes) -> str:
         late = np.flatnonzero(codes.violation > self.tol).tolist()

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from itertools import combinations_with_replacement
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
+from hirank._checks import check_counts, number
 from hirank._typing import Array
+
+Seed: TypeAlias = int | np.random.Generator | None
 
 
 class Monomials(NamedTuple):
@@ -15,6 +18,12 @@ class Monomials(NamedTuple):
 
     latent: int
     degree: int
+
+    @classmethod
+    def make(cls, latent: int, degree: int) -> Monomials:
+        """Return the monomials; raise ParameterError if the numbers cannot be used."""
+        check_counts(latent=latent, degree=degree)
+        return cls(latent, degree)
 
     @property
     def powers(self) -> list[tuple[int, ...]]:
@@ -47,6 +56,8 @@ class Waves(NamedTuple):
     @classmethod
     def draw(cls, latent: int, terms: int, frequency: float, rng: np.random.Generator) -> Waves:
         """Draw W ~ N(0, frequency^2) and b ~ U(0, 2 pi)."""
+        check_counts(latent=latent, terms=terms)
+        number(above=0)("frequency", frequency)
         W = frequency * rng.standard_normal((latent, terms))
         return cls(W, 2 * np.pi * rng.random(terms))
 
@@ -64,4 +75,4 @@ class Waves(NamedTuple):
         return np.sqrt(2 / self.size) * np.sin(s @ self.W + self.b)
 
 
-Features = Monomials | Waves
+Features: TypeAlias = Monomials | Waves

@@ -14,10 +14,9 @@ from scipy.special import expit, logit
 
 from hirank._checks import check_counts, count, number
 from hirank._typing import Array, BoolArray
+from hirank.datasets.latent import Seed
 from hirank.datasets.tables import check_table, measure_columns
 from hirank.exceptions import ParameterError
-
-Seed = int | np.random.Generator | None
 
 
 def uniform_missing(
@@ -115,10 +114,10 @@ def missing_gaps(
     n, m = _check_shape(shape)
     _check_rate(rate)
     check_counts(gaps=gaps)
-    missing = round(rate * n)
+    observed, missing = np.ones((n, m), dtype=bool), round(rate * n)
     known = n - missing
     if not missing:
-        return np.ones((n, m), dtype=bool)
+        return observed
     if gaps > min(missing, known + 1):
         raise ParameterError(
             "gaps",
@@ -126,7 +125,6 @@ def missing_gaps(
             f"missing in sequences that do not touch; got {gaps}.",
         )
     rng = np.random.default_rng(random_state)
-    observed = np.ones((n, m), dtype=bool)
     for feature in range(m):
         lengths = missing // gaps + (rng.permutation(gaps) < missing % gaps)
         # A gap lies before, between or after the known samples, at most one in each place.
@@ -257,13 +255,8 @@ def _probabilities(X: Array, known: BoolArray, rate: float, strength: float) -> 
     mean, spread = measure_columns(X)
     v = strength * np.where(known, X - mean, 0) / np.where(spread > 0, spread, 1)
     given, center = v[known], logit(rate)
-    offset = brentq(
-        lambda c: expit(given + c).mean() / rate - 1,
-        center - given.max() - 1,
-        center - given.min() + 1,
-        xtol=1e-10,
-    )
-    return expit(v + offset)
+    ends = center - given.max() - 1, center - given.min() + 1
+    return expit(v + brentq(lambda c: expit(given + c).mean() / rate - 1, *ends, xtol=1e-10))
 
 
 def _restore_one(

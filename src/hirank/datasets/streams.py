@@ -11,19 +11,20 @@ so that the entries of the matrix are N(0, 1) throughout.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from hirank._checks import check_counts, count, number
-from hirank._typing import Array
-from hirank.datasets.latent import Features, Monomials, Waves
-from hirank.datasets.synthetic import Labels, Seed
+from hirank._checks import check_counts, count
+from hirank._typing import Array, IntArray
+from hirank.datasets.latent import Features, Monomials, Seed, Waves
 from hirank.exceptions import ParameterError
 
 Change = tuple[int, int]
 
 
+@dataclass(eq=False)
 class ManifoldStream:
     """An endless stream of samples, made by `polynomial_stream` or `smooth_stream`.
 
@@ -53,35 +54,33 @@ class ManifoldStream:
     ((100, 8), (50, 8), 150)
     """
 
-    def __init__(
-        self,
-        features: Features,
-        n_features: int,
-        manifolds: int,
-        change: Change | None,
-        random_state: Seed,
-    ) -> None:
-        check_counts(n_features=n_features, manifolds=manifolds)
-        _check_change(change)
+    features: Features
+    n_features: int
+    manifolds: int
+    change: Change | None
+    random_state: Seed
+
+    def __post_init__(self) -> None:
+        check_counts(n_features=self.n_features, manifolds=self.manifolds)
+        _check_change(self.change)
         self.n_taken = 0
-        self._features, self._manifolds, self._change = features, manifolds, change
-        self._rng = np.random.default_rng(random_state)
-        n_sets = 1 if change is None else 2
-        self._P = self._rng.standard_normal((n_sets, manifolds, features.size, n_features))
+        self._rng = np.random.default_rng(self.random_state)
+        shape = 1 + (self.change is not None), self.manifolds, self.features.size, self.n_features
+        self._P = self._rng.standard_normal(shape)
 
     def take(self, n_samples: int, *, return_labels: bool = False) -> Any:
         """Return the next samples, n_samples x n_features, and on request their manifolds."""
         check_counts(n_samples=n_samples)
-        latent, union = self._features.latent, self._manifolds > 1
+        latent, union = self.features.latent, self.manifolds > 1
         # One more number per sample selects the manifold, so that batches of any size agree.
         draws = self._rng.random((n_samples, latent + union))
         labels = np.zeros(n_samples, dtype=np.intp)
         if union:
-            labels = (draws[:, latent] * self._manifolds).astype(np.intp)
-            labels = np.minimum(labels, self._manifolds - 1)  # the product may round up
-        z = self._features(draws[:, :latent])
+            labels = (draws[:, latent] * self.manifolds).astype(np.intp)
+            labels = np.minimum(labels, self.manifolds - 1)  # the product may round up
+        z = self.features(draws[:, :latent])
         X = np.empty((n_samples, self._P.shape[-1]))
-        for label in range(self._manifolds):
+        for label in range(self.manifolds):
             rows = labels == label
             X[rows] = self._image(z[rows], label, self.n_taken + np.flatnonzero(rows))
         self.n_taken += n_samples
@@ -92,11 +91,11 @@ class ManifoldStream:
         check_counts(n_samples=n_samples, size=size)
         return (self.take(min(size, n_samples - low)) for low in range(0, n_samples, size))
 
-    def _image(self, z: Array, label: int, index: Labels) -> Array:
+    def _image(self, z: Array, label: int, index: IntArray) -> Array:
         """Return z P, with the matrix P at the time of each sample."""
-        if self._change is None:
+        if self.change is None:
             return z @ self._P[0, label]
-        begin, end = self._change
+        begin, end = self.change
         share = np.clip((index - begin) / (end - begin), 0, 1) if end > begin else index >= begin
         angle = share[:, None] * np.pi / 2
         return np.cos(angle) * (z @ self._P[0, label]) + np.sin(angle) * (z @ self._P[1, label])
@@ -137,8 +136,8 @@ def polynomial_stream(
     >>> sum(len(batch) for batch in stream.batches(1000, size=64))
     1000
     """
-    check_counts(latent=latent, degree=degree)
-    return ManifoldStream(Monomials(latent, degree), n_features, manifolds, change, random_state)
+    monomials = Monomials.make(latent, degree)
+    return ManifoldStream(monomials, n_features, manifolds, change, random_state)
 
 
 def smooth_stream(
@@ -180,8 +179,6 @@ def smooth_stream(
     >>> X.shape, labels.shape
     ((3, 5), (3,))
     """
-    check_counts(latent=latent, terms=terms)
-    number(above=0)("frequency", frequency)
     rng = np.random.default_rng(random_state)
     waves = Waves.draw(latent, terms, frequency, rng)
     return ManifoldStream(waves, n_features, manifolds, change, rng)

@@ -9,12 +9,9 @@ from numpy.typing import ArrayLike
 
 from hirank._checks import check_counts, number
 from hirank._typing import Array, IntArray
-from hirank.datasets.latent import Features, Monomials, Waves
+from hirank.datasets.latent import Features, Monomials, Seed, Waves
 from hirank.datasets.tables import check_table, measure_columns
 from hirank.exceptions import ParameterError
-
-Labels = IntArray
-Seed = int | np.random.Generator | None
 
 
 def polynomial_manifolds(
@@ -67,9 +64,8 @@ def polynomial_manifolds(
     (300, 30) 30
     (1000, 30) 30
     """
-    check_counts(latent=latent, degree=degree)
-    rng = np.random.default_rng(random_state)
-    X, labels = _sample(Monomials(latent, degree), n_samples, n_features, manifolds, shuffle, rng)
+    rng, monomials = np.random.default_rng(random_state), Monomials.make(latent, degree)
+    X, labels = _sample(monomials, (manifolds, n_samples, n_features), rng, shuffle=shuffle)
     return (X, labels) if return_labels else X
 
 
@@ -122,11 +118,9 @@ def smooth_manifolds(
     >>> X.shape, labels[[0, -1]].tolist()
     ((100, 8), [0, 1])
     """
-    check_counts(latent=latent, terms=terms)
-    number(above=0)("frequency", frequency)
     rng = np.random.default_rng(random_state)
     waves = Waves.draw(latent, terms, frequency, rng)
-    X, labels = _sample(waves, n_samples, n_features, manifolds, shuffle, rng)
+    X, labels = _sample(waves, (manifolds, n_samples, n_features), rng, shuffle=shuffle)
     return (X, labels) if return_labels else X
 
 
@@ -200,19 +194,15 @@ def add_noise(
 
 
 def _sample(
-    features: Features,
-    n_samples: int,
-    n_features: int,
-    manifolds: int,
-    shuffle: bool,
-    rng: np.random.Generator,
-) -> tuple[Array, Labels]:
+    z: Features, shape: tuple[int, int, int], rng: np.random.Generator, *, shuffle: bool
+) -> tuple[Array, IntArray]:
     """Return samples on each manifold, and the manifold of each."""
+    manifolds, n_samples, n_features = shape
     check_counts(n_samples=n_samples, n_features=n_features, manifolds=manifolds)
     parts = []
     for _ in range(manifolds):
-        P = rng.standard_normal((n_features, features.size))
-        parts.append(features(rng.random((n_samples, features.latent))) @ P.T)
+        P = rng.standard_normal((n_features, z.size))
+        parts.append(z(rng.random((n_samples, z.latent))) @ P.T)
     X, labels = np.concatenate(parts), np.repeat(np.arange(manifolds), n_samples)
     if shuffle:
         order = rng.permutation(len(X))
