@@ -76,15 +76,17 @@ def test_observed_entries_come_back_and_holes_are_filled_better_than_by_means(mo
 @every
 def test_a_new_row_is_completed_on_its_own_and_better_than_by_means(model, curved):
     fitted = seeded(model).fit(curved.X[::2])
-    holes, truth, observed = curved.X[1::2], curved.truth[1::2], curved.observed[1::2]
-    together = fitted.transform(holes)
-    for i in range(0, len(holes), 9):
-        np.testing.assert_allclose(fitted.transform(holes[i : i + 1])[0], together[i], atol=1e-8)
-    means = SimpleImputer().fit(curved.X[::2]).transform(holes)
+    X_missing, truth, observed = curved.X[1::2], curved.truth[1::2], curved.observed[1::2]
+    together = fitted.transform(X_missing)
+    for i in range(0, len(X_missing), 9):
+        np.testing.assert_allclose(
+            fitted.transform(X_missing[i : i + 1])[0], together[i], atol=1e-8
+        )
+    means = SimpleImputer().fit(curved.X[::2]).transform(X_missing)
     error = missing_relative_error(together, truth, observed)
     assert error < 0.9 * missing_relative_error(means, truth, observed)
     again = pickle.loads(pickle.dumps(fitted))
-    assert (again.transform(holes) == together).all()
+    assert (again.transform(X_missing) == together).all()
 
 
 @every
@@ -131,19 +133,19 @@ def test_a_callback_can_stop_the_fit(model, curved):
 
 @every
 def test_rows_and_columns_without_values(model, curved):
-    holes = curved.X.copy()
-    holes[3], holes[:, 5] = np.nan, np.nan
+    X_missing = curved.X.copy()
+    X_missing[3], X_missing[:, 5] = np.nan, np.nan
     with pytest.warns(UserWarning, match="Imputed 1 row without observed values"):
-        filled = seeded(model).fit_transform(holes)
-    assert filled.shape == (len(holes), holes.shape[1] - 1)
-    np.testing.assert_allclose(filled[3], np.nanmean(np.delete(holes, 5, axis=1), axis=0))
+        filled = seeded(model).fit_transform(X_missing)
+    assert filled.shape == (len(X_missing), X_missing.shape[1] - 1)
+    np.testing.assert_allclose(filled[3], np.nanmean(np.delete(X_missing, 5, axis=1), axis=0))
 
 
 @every
 @pytest.mark.parametrize("scale", [True, False])
 def test_features_that_do_not_vary_are_known(model, scale, curved):
-    holes = np.column_stack([curved.X, np.where(curved.observed[:, 0], 7.0, np.nan)])
-    filled = seeded(model).set_params(scale=scale).fit_transform(holes)
+    X_missing = np.column_stack([curved.X, np.where(curved.observed[:, 0], 7.0, np.nan)])
+    filled = seeded(model).set_params(scale=scale).fit_transform(X_missing)
     assert (filled[:, -1] == 7).all()
     constant = np.where(curved.observed, 3.0, np.nan)
     assert (seeded(model).set_params(scale=scale).fit_transform(constant) == 3).all()
@@ -157,10 +159,10 @@ def test_a_table_without_values_is_an_error(model):
 
 @every
 def test_single_precision_comes_back_as_it_came(model, curved):
-    holes = curved.X.astype(np.float32)
-    filled = seeded(model).fit_transform(holes)
+    X_missing = curved.X.astype(np.float32)
+    filled = seeded(model).fit_transform(X_missing)
     assert filled.dtype == np.float32
-    assert (filled[curved.observed] == holes[curved.observed]).all()
+    assert (filled[curved.observed] == X_missing[curved.observed]).all()
 
 
 @every

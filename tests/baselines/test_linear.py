@@ -41,17 +41,19 @@ def test_codes_are_those_of_ridge_regression(low_rank):
         (NNM(), 1e-2),
         (SoftImpute(random_state=0), 0.1),
     ],
-    ids=["chosen", "given", "NNM", "SoftImpute"],
+    ids=["selected", "given", "NNM", "SoftImpute"],
 )
 def test_low_rank_is_recovered_also_in_new_rows(model, most, low_rank):
     truth, observed = low_rank
-    holes = np.where(observed, truth, np.nan)
-    assert missing_relative_error(model.fit_transform(holes), truth, observed) < most
-    part = model.fit(holes[:150]).transform(holes[150:])
+    X = np.where(observed, truth, np.nan)
+    assert missing_relative_error(model.fit_transform(X), truth, observed) < most
+    part = model.fit(X[:150]).transform(X[150:])
     assert missing_relative_error(part, truth[150:], observed[150:]) < 3 * most
 
 
-@pytest.mark.parametrize("rank", [3, 20])  # exact steps, and steps that fill the holes first
+@pytest.mark.parametrize(
+    "rank", [3, 20]
+)  # exact steps, and steps that impute missing entries first
 def test_the_objective_of_factorization_never_rises(rank, low_rank):
     truth = np.tile(low_rank[0], (1, 2)) + 0.1 * np.random.default_rng(2).normal(size=(200, 30))
     observed = np.tile(low_rank[1], (1, 2))
@@ -100,7 +102,7 @@ def test_nuclear_norm_agrees_with_a_convex_solver(seed):
     assert model.objective_ == pytest.approx(cp.normNuc(A).value, rel=1e-6)
 
 
-def test_the_chosen_rank_is_told(low_rank):
+def test_the_selected_rank_is_an_attribute(low_rank):
     truth, observed = low_rank
     model = LRF(random_state=0).fit(np.where(observed, truth, np.nan))
     assert 3 <= model.rank_ <= 6
@@ -129,6 +131,6 @@ def test_wrong_parameters_are_errors_that_say_what_to_give(model, message, low_r
 
 
 def test_few_entries_are_no_reason_to_fail():
-    holes = np.array([[1.0, 2.0], [2.0, np.nan], [3.0, 6.0]])
+    X = np.array([[1.0, 2.0], [2.0, np.nan], [3.0, 6.0]])
     for model in (LRF(), NNM(), SoftImpute()):
-        assert np.isfinite(model.fit_transform(holes)).all()
+        assert np.isfinite(model.fit_transform(X)).all()

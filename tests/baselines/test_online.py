@@ -22,19 +22,19 @@ def low_rank():
     return truth, rng.random(truth.shape).argsort(axis=1) < 9
 
 
-def holes_of(table):
+def remove_entries(table):
     return np.where(table[1], table[0], np.nan)
 
 
 @every
 def test_a_low_rank_stream_is_recovered_exactly(model, low_rank):
     truth, observed = low_rank
-    holes = holes_of(low_rank)
-    assert missing_relative_error(clone(model).fit_transform(holes), truth, observed) < 1e-3
-    stream = clone(model).partial_fit(holes)
+    X = remove_entries(low_rank)
+    assert missing_relative_error(clone(model).fit_transform(X), truth, observed) < 1e-3
+    stream = clone(model).partial_fit(X)
     for _ in range(5):
-        stream.partial_fit(holes)
-    filled = stream.partial_fit_transform(holes)
+        stream.partial_fit(X)
+    filled = stream.partial_fit_transform(X)
     assert missing_relative_error(filled, truth, observed) < 1e-3
 
 
@@ -47,13 +47,13 @@ def test_a_high_rank_stream_is_not(model, curved):
 
 @every
 def test_cuts_of_a_stream_do_not_matter_beyond_rounding(model, low_rank):
-    holes = holes_of(low_rank)
-    whole = clone(model).partial_fit(holes)
+    X = remove_entries(low_rank)
+    whole = clone(model).partial_fit(X)
     parts = clone(model)
     for start in range(0, 400, 40):
-        parts.partial_fit(holes[start : start + 40])
+        parts.partial_fit(X[start : start + 40])
     assert parts.n_samples_seen_ == whole.n_samples_seen_ == 400
-    np.testing.assert_allclose(parts.transform(holes), whole.transform(holes), atol=1e-6)
+    np.testing.assert_allclose(parts.transform(X), whole.transform(X), atol=1e-6)
 
 
 @every
@@ -61,7 +61,7 @@ def test_a_subspace_that_changes_is_followed(model, low_rank):
     truth, observed = low_rank
     other = np.random.default_rng(1).normal(size=(15, 15)) * 3
     after = truth @ other
-    stream = following(model, 100.0).partial_fit(holes_of(low_rank))
+    stream = following(model, 100.0).partial_fit(remove_entries(low_rank))
     stream.partial_fit(np.where(observed, after, np.nan))
     filled = stream.partial_fit_transform(np.where(observed, after, np.nan))
     assert missing_relative_error(filled, after, observed) < 0.2
@@ -78,7 +78,7 @@ def test_units_that_change_are_followed(model, low_rank):
     """The same rows in other units, far away."""
     truth, observed = low_rank
     moved = np.where(observed, 50 * truth + 1000, np.nan)
-    stream = following(model, 60.0).partial_fit(holes_of(low_rank))
+    stream = following(model, 60.0).partial_fit(remove_entries(low_rank))
     for _ in range(8):
         stream.partial_fit(moved)
     filled = stream.transform(moved)
@@ -87,28 +87,28 @@ def test_units_that_change_are_followed(model, low_rank):
 
 @every
 @pytest.mark.parametrize("memory", [None, 300.0])
-@pytest.mark.parametrize("wild", [1e4, 1e20, 1e200])
-def test_a_wild_value_does_not_destroy_the_model(model, memory, wild, low_rank):
+@pytest.mark.parametrize("outlier", [1e4, 1e20, 1e200])
+def test_an_outlier_does_not_destroy_the_model(model, memory, outlier, low_rank):
     truth, observed = low_rank
-    holes = holes_of(low_rank)
-    stream = following(model, memory).partial_fit(holes)
-    broken = holes[:1].copy()
-    broken[0, np.flatnonzero(observed[0])[0]] = wild
+    X = remove_entries(low_rank)
+    stream = following(model, memory).partial_fit(X)
+    broken = X[:1].copy()
+    broken[0, np.flatnonzero(observed[0])[0]] = outlier
     stream.partial_fit(broken)
     for _ in range(3):
-        stream.partial_fit(holes)
-    assert missing_relative_error(stream.transform(holes), truth, observed) < 0.3
+        stream.partial_fit(X)
+    assert missing_relative_error(stream.transform(X), truth, observed) < 0.3
 
 
 @every
 def test_rows_are_held_until_there_are_enough(model, low_rank):
-    holes = holes_of(low_rank)
-    stream = clone(model).set_params(n_warmup=100).partial_fit(holes[:60])
+    X = remove_entries(low_rank)
+    stream = clone(model).set_params(n_warmup=100).partial_fit(X[:60])
     with pytest.raises(NotFittedError, match=r"60 rows.*n_warmup=100"):
-        stream.transform(holes)
+        stream.transform(X)
     with pytest.raises(NotFittedError, match="61 rows"):
-        stream.partial_fit_transform(holes[60:61])  # nothing is taken
-    filled = stream.partial_fit_transform(holes[60:150])
+        stream.partial_fit_transform(X[60:61])  # nothing is taken
+    filled = stream.partial_fit_transform(X[60:150])
     assert filled.shape == (90, 15)
     assert np.isfinite(filled).all()
     assert stream.n_samples_seen_ == 150
@@ -116,14 +116,14 @@ def test_rows_are_held_until_there_are_enough(model, low_rank):
 
 @every
 def test_features_and_rows_without_values(model, low_rank):
-    holes = holes_of(low_rank)
-    holes[5], holes[:, 2] = np.nan, np.nan
+    X = remove_entries(low_rank)
+    X[5], X[:, 2] = np.nan, np.nan
     stream = clone(model)
     with pytest.warns(UserWarning, match="columns without any value empty: 2"):
-        stream.partial_fit(holes[:250])
-    holes[300] = np.nan
+        stream.partial_fit(X[:250])
+    X[300] = np.nan
     with pytest.warns(UserWarning, match="Imputed 1 row"):
-        assert stream.partial_fit_transform(holes[250:]).shape == (150, 14)
+        assert stream.partial_fit_transform(X[250:]).shape == (150, 14)
     with pytest.raises(ValueError, match="no observed values"):
         clone(model).partial_fit(np.full((200, 3), np.nan))
     with pytest.raises(ValueError, match=r"No feature varies.*larger n_warmup"):
@@ -146,13 +146,13 @@ def test_a_feature_that_begins_to_vary_is_learned(model, low_rank):
 
 @every
 def test_fit_forgets_and_partial_fit_goes_on(model, low_rank):
-    holes = holes_of(low_rank)
-    fitted = clone(model).partial_fit(-3 * holes).fit(holes)
-    assert (fitted.transform(holes) == clone(model).fit(holes).transform(holes)).all()
+    X = remove_entries(low_rank)
+    fitted = clone(model).partial_fit(-3 * X).fit(X)
+    assert (fitted.transform(X) == clone(model).fit(X).transform(X)).all()
     seen = fitted.n_samples_seen_
-    assert fitted.partial_fit(holes).n_samples_seen_ == seen + 400
+    assert fitted.partial_fit(X).n_samples_seen_ == seen + 400
     with pytest.raises(ValueError, match="features"):
-        fitted.partial_fit(holes[:, :5])
+        fitted.partial_fit(X[:, :5])
 
 
 @pytest.mark.parametrize(
@@ -171,16 +171,16 @@ def test_fit_forgets_and_partial_fit_goes_on(model, low_rank):
 def test_wrong_parameters_are_errors_that_say_what_to_give(model, message, low_rank):
     for method in (model.fit, model.partial_fit):
         with pytest.raises(ValueError, match=message):
-            method(holes_of(low_rank))
+            method(remove_entries(low_rank))
 
 
 @every
 def test_a_fit_that_fails_late_leaves_the_stream_going(model, low_rank):
-    holes = holes_of(low_rank)
-    stream = clone(model).set_params(memory=100.0).partial_fit(holes)
+    X = remove_entries(low_rank)
+    stream = clone(model).set_params(memory=100.0).partial_fit(X)
     with pytest.raises(ValueError, match="rank=3 is more than the table allows"):
-        stream.fit(holes[:, :2])
-    same = clone(model).set_params(memory=100.0).partial_fit(holes)
-    assert (stream.partial_fit_transform(holes) == same.partial_fit_transform(holes)).all()
-    held = clone(model).partial_fit(holes[:50]).fit(holes)
+        stream.fit(X[:, :2])
+    same = clone(model).set_params(memory=100.0).partial_fit(X)
+    assert (stream.partial_fit_transform(X) == same.partial_fit_transform(X)).all()
+    held = clone(model).partial_fit(X[:50]).fit(X)
     assert not hasattr(held, "_held")

@@ -55,9 +55,8 @@ class KnownPath(PenaltyPath):
 
 
 def fit(errors, end="auto", observed=OBSERVED, monitor=None):
-    path, rng = KnownPath(5, 0.0, errors), np.random.default_rng(0)
-    X = np.where(observed, TRUTH, 0)
-    return path.fit(X, observed, end, rng, monitor or Monitor())
+    path, rng = KnownPath(5, 0.0, monitor or Monitor(), errors), np.random.default_rng(0)
+    return path.fit(np.where(observed, TRUTH, 0), observed, end, rng)
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ every = pytest.mark.parametrize(
 
 @pytest.fixture(scope="module")
 def coding():
-    """Rows with holes, and a dictionary that is larger than they are wide."""
+    """Rows with missing entries, and a dictionary with more atoms than features."""
     rng = np.random.default_rng(0)
     D = rng.normal(size=(30, 20))
     D /= np.linalg.norm(D, axis=1, keepdims=True)
@@ -44,7 +44,7 @@ def union():
     return truth, np.random.default_rng(1).random(truth.shape) < 0.8
 
 
-def holes_of(table):
+def remove_entries(table):
     truth, observed = table
     return np.where(observed, truth, np.nan)
 
@@ -98,7 +98,7 @@ def test_refitted_codes_leave_a_residual_orthogonal_to_the_atoms_in_use(coding):
 
 @pytest.mark.parametrize("model", [SFMC(20, 0.003), GroupSparse(0.003)], ids=str)
 def test_the_objective_never_rises_within_a_stage(model, union):
-    trace = model.set_params(random_state=0).fit(holes_of(union)).trace_
+    trace = model.set_params(random_state=0).fit(remove_entries(union)).trace_
     same = np.diff(trace["stage"]) == 0
     assert same.sum() > 20
     assert (np.diff(trace["objective"])[same] <= 1e-9 * trace["objective"][:-1][same]).all()
@@ -164,7 +164,7 @@ def test_a_dictionary_update_lowers_what_it_should():
     "model", [DLSR(10, 1e-3), SFMC(10, 1e-4), GroupSparse(1e-4)], ids=["DLSR", "SFMC", "Group"]
 )
 def test_a_table_of_low_rank_is_recovered(model, low_rank):
-    filled = model.set_params(random_state=0).fit_transform(holes_of(low_rank))
+    filled = model.set_params(random_state=0).fit_transform(remove_entries(low_rank))
     assert missing_relative_error(filled, *low_rank) < 1e-3
 
 
@@ -172,13 +172,13 @@ def test_a_stream_of_low_rank_is_recovered_and_new_rows_too():
     rng = np.random.default_rng(1)
     truth = rng.normal(size=(7400, 3)) @ rng.normal(size=(3, 20))
     observed = rng.random(truth.shape) < 0.7
-    holes = np.where(observed, truth, np.nan)
+    X = np.where(observed, truth, np.nan)
     model = DLSR(10, 1e-3, n_warmup=200, random_state=0)
     for start in range(0, 7000, 200):
-        model.partial_fit(holes[start : start + 200])
+        model.partial_fit(X[start : start + 200])
     assert model.n_samples_seen_ == 7000
     new = slice(7000, None)
-    assert missing_relative_error(model.transform(holes[new]), truth[new], observed[new]) < 1e-3
+    assert missing_relative_error(model.transform(X[new]), truth[new], observed[new]) < 1e-3
 
 
 @pytest.mark.parametrize(
@@ -187,20 +187,20 @@ def test_a_stream_of_low_rank_is_recovered_and_new_rows_too():
     ids=["DLSR", "SFMC", "Group"],
 )
 def test_a_union_of_subspaces_is_recovered_where_the_nuclear_norm_fails(model, bar, union):
-    filled = model.set_params(random_state=0).fit_transform(holes_of(union))
+    filled = model.set_params(random_state=0).fit_transform(remove_entries(union))
     assert missing_relative_error(filled, *union) < bar
-    linear = NNM(scale=False).fit_transform(holes_of(union))
+    linear = NNM(scale=False).fit_transform(remove_entries(union))
     assert missing_relative_error(linear, *union) > 3 * bar
 
 
 @every
 def test_rows_are_completed_on_their_own_and_observed_entries_stay(model, union):
-    holes = holes_of(union)
-    fitted = model.set_params(random_state=0).fit(holes[:260])
-    together = fitted.transform(holes[260:])
+    X = remove_entries(union)
+    fitted = model.set_params(random_state=0).fit(X[:260])
+    together = fitted.transform(X[260:])
     observed = union[1][260:]
-    assert (together[observed] == holes[260:][observed]).all()
-    alone = np.concatenate([fitted.transform(row[None]) for row in holes[260:]])
+    assert (together[observed] == X[260:][observed]).all()
+    alone = np.concatenate([fitted.transform(row[None]) for row in X[260:]])
     np.testing.assert_array_equal(alone, together)
     assert missing_relative_error(together, union[0][260:], observed) < 0.6
 
@@ -246,7 +246,7 @@ def test_atoms_that_are_free_go_to_rows_of_a_new_kind():
 @every
 def test_an_l1_that_leaves_nothing_is_an_error(model, low_rank):
     with pytest.raises(ValueError, match="l1=1000 is so large that all codes vanish"):
-        model.set_params(l1=1000.0).fit(holes_of(low_rank))
+        model.set_params(l1=1000.0).fit(remove_entries(low_rank))
 
 
 @pytest.mark.parametrize("kind", [DLSR, SFMC])
@@ -254,11 +254,11 @@ def test_more_atoms_than_samples_are_an_error(kind, low_rank):
     with pytest.raises(
         ValueError, match=r"n_components must be at most the number of rows.*got 31"
     ):
-        kind(31).fit(holes_of(low_rank)[:30])
+        kind(31).fit(remove_entries(low_rank)[:30])
 
 
 @every
 @pytest.mark.parametrize("l1", [0, -1, np.nan, "much", None])
 def test_an_l1_that_makes_no_sense_is_an_error(model, l1, low_rank):
     with pytest.raises(ValueError, match="l1"):
-        type(model)(l1=l1).fit(holes_of(low_rank))
+        type(model)(l1=l1).fit(remove_entries(low_rank))

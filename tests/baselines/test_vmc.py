@@ -18,8 +18,8 @@ def table(n=100, missing=0.3, seed=0, **kwargs):
 
 @both
 def test_the_penalty_never_rises_within_a_stage(method):
-    holes = table()[2]
-    model = method(smoothing=1e-6).fit(holes)
+    X = table()[2]
+    model = method(smoothing=1e-6).fit(X)
     for stage in np.unique(model.trace_["stage"]):
         objective = model.trace_["objective"][model.trace_["stage"] == stage]
         assert len(objective) >= 10
@@ -29,8 +29,8 @@ def test_the_penalty_never_rises_within_a_stage(method):
 @both
 @pytest.mark.parametrize("n_landmarks", ["auto", 40])
 def test_observed_entries_are_untouched_and_holes_filled_well(method, n_landmarks):
-    truth, observed, holes = table()
-    filled = method(n_landmarks=n_landmarks, random_state=0).fit_transform(holes)
+    truth, observed, X = table()
+    filled = method(n_landmarks=n_landmarks, random_state=0).fit_transform(X)
     assert (filled[observed] == truth[observed]).all()
     assert missing_relative_error(filled, truth, observed) < 0.02
 
@@ -58,62 +58,62 @@ def test_the_curve_tells_what_a_subspace_can_not():
 
 
 def test_as_many_landmarks_as_samples_is_exact_and_fewer_come_close():
-    truth, _, holes = table()
-    exact = VMC(smoothing=1e-4).fit_transform(holes)
-    all_of_them = VMC(smoothing=1e-4, n_landmarks=len(holes)).fit_transform(holes)
+    truth, _, X = table()
+    exact = VMC(smoothing=1e-4).fit_transform(X)
+    all_of_them = VMC(smoothing=1e-4, n_landmarks=len(X)).fit_transform(X)
     assert (exact == all_of_them).all()
     # Monomials of degree 1 to 6 in two variables, and the constant: at most 28 dimensions.
-    fewer = VMC(smoothing=1e-4, n_landmarks=40).fit_transform(holes)
+    fewer = VMC(smoothing=1e-4, n_landmarks=40).fit_transform(X)
     np.testing.assert_allclose(fewer, exact, atol=0.02 * np.abs(truth).max())
 
 
 @both
 def test_a_new_row_is_completed_well_and_on_its_own(method):
-    truth, observed, holes = table(150)
-    model = method(random_state=0).fit(holes[:90])
-    together = model.transform(holes[90:])
+    truth, observed, X = table(150)
+    model = method(random_state=0).fit(X[:90])
+    together = model.transform(X[90:])
     assert missing_relative_error(together, truth[90:], observed[90:]) < 0.03
     for i in (0, 7, 50):
-        alone = model.transform(holes[90 + i : 91 + i])[0]
+        alone = model.transform(X[90 + i : 91 + i])[0]
         np.testing.assert_allclose(alone, together[i], rtol=0, atol=1e-8)
 
 
-def test_hidden_entries_end_the_path_of_a_narrow_kernel_early_on_noisy_data():
+def test_held_out_entries_end_the_path_of_a_narrow_kernel_early_on_noisy_data():
     truth, observed, _ = table(200, degree=2)
     noisy = truth + 0.5 * np.random.default_rng(1).normal(size=truth.shape)
-    holes = np.where(observed, noisy, np.nan)
-    chosen = NLMC(1.0, random_state=0)
-    error = missing_relative_error(chosen.fit_transform(holes), truth, observed)
-    to_the_end = NLMC(1.0, smoothing=1e-8).fit_transform(holes)
-    assert chosen.smoothing_ > 1e-6
-    assert "Held-out entries were recovered best at stage" in chosen.stop_reason_
+    X = np.where(observed, noisy, np.nan)
+    selected = NLMC(1.0, random_state=0)
+    error = missing_relative_error(selected.fit_transform(X), truth, observed)
+    to_the_end = NLMC(1.0, smoothing=1e-8).fit_transform(X)
+    assert selected.smoothing_ > 1e-6
+    assert "Held-out entries were recovered best at stage" in selected.stop_reason_
     assert error < missing_relative_error(to_the_end, truth, observed)
 
 
-def test_bandwidth_is_chosen_by_what_it_recovers():
-    truth, observed, holes = table(150)
+def test_bandwidth_is_selected_by_what_it_recovers():
+    truth, observed, X = table(150)
     model = NLMC(tol=1e-3, random_state=0)
-    error = missing_relative_error(model.fit_transform(holes), truth, observed)
+    error = missing_relative_error(model.fit_transform(X), truth, observed)
     assert model.bandwidth_ == 3.0
     narrow = NLMC(0.5, smoothing=1e-8, tol=1e-3)
-    filled = narrow.fit_transform(holes)
+    filled = narrow.fit_transform(X)
     assert narrow.bandwidth_ == 0.5
     assert error < 0.5 * missing_relative_error(filled, truth, observed)
 
 
 def test_the_offset_does_not_depend_on_units():
-    holes = table()[2]
-    one = VMC(scale=False, smoothing=1e-3).fit(holes)
-    other = VMC(scale=False, smoothing=1e-3).fit(1000 * holes)
+    X = table()[2]
+    one = VMC(scale=False, smoothing=1e-3).fit(X)
+    other = VMC(scale=False, smoothing=1e-3).fit(1000 * X)
     np.testing.assert_allclose(other.kernel_.offset, 1e6 * one.kernel_.offset)
 
 
 @both
 def test_a_complete_table_teaches_new_rows(method):
-    truth, observed, holes = table(150)
+    truth, observed, X = table(150)
     model = method(random_state=0)
     assert (model.fit_transform(truth[:90]) == truth[:90]).all()
-    filled = model.transform(holes[90:])
+    filled = model.transform(X[90:])
     assert missing_relative_error(filled, truth[90:], observed[90:]) < 0.03
 
 

@@ -1,4 +1,4 @@
-"""Subspaces are found, with holes or without, and odd input is explained."""
+"""Subspaces are found with and without missing entries, and unusable input is explained."""
 
 import numpy as np
 import pytest
@@ -53,7 +53,7 @@ def test_more_features_than_samples():
     assert clustering_error(true, SSC(3, affine=False, random_state=0).fit_predict(X)) == 0
 
 
-def test_with_holes(linear):
+def test_with_missing_entries(linear):
     X, true = linear
     observed = np.random.default_rng(1).random(X.shape) >= 0.2
     model = SSC(3, affine=False, random_state=0).fit(np.where(observed, X, np.nan))
@@ -63,11 +63,11 @@ def test_with_holes(linear):
 
 def test_any_completer_is_used_and_not_changed(linear):
     X, _ = linear
-    holes = X.copy()
-    holes[::4, 1] = np.nan
+    X_missing = X.copy()
+    X_missing[::4, 1] = np.nan
     completer = SimpleImputer()
-    model = SSC(3, completer=completer, random_state=0).fit(holes)
-    by_hand = SSC(3, random_state=0).fit(SimpleImputer().fit_transform(holes))
+    model = SSC(3, completer=completer, random_state=0).fit(X_missing)
+    by_hand = SSC(3, random_state=0).fit(SimpleImputer().fit_transform(X_missing))
     np.testing.assert_array_equal(model.coefficients_, by_hand.coefficients_)
     assert isinstance(model.completer_, SimpleImputer)
     assert not hasattr(completer, "statistics_")

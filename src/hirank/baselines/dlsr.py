@@ -113,9 +113,9 @@ class DLSR(OnlineBaseline["OnlineDictionary"]):
         if not X.any():
             return OnlineDictionary.start(D, l1 or MIN_L1, unit)
         known, size = X / unit, float(np.sqrt(X.shape[1]))
-        path = FactorPath(START_STEPS, START_TOL, start_atoms(known, len(D), rng))
-        first = "auto" if l1 is None else l1 * size
-        end, solution = path.fit(known, observed, first, rng, Monitor())
+        path = FactorPath(START_STEPS, START_TOL, Monitor(), start_atoms(known, len(D), rng))
+        last = "auto" if l1 is None else l1 * size
+        end, solution = path.fit(known, observed, last, rng)
         found = solution.state.D
         D[: len(found)] = found / np.linalg.norm(found, axis=1, keepdims=True)
         l1 = max(end / size, MIN_L1) if l1 is None else l1

@@ -105,8 +105,8 @@ class GroupSparse(TableImputer[SparseRows]):
             return TableFit(X, SparseRows(X[:0], 1.0), StopReason.NOTHING_TO_FIT, details)
         unit = measure_unit(X, observed)
         known = np.where(observed, X, 0) / unit
-        path, rng = ExpressionPath(self.max_iter, self.tol), make_rng(self.random_state)
-        l1, solution = path.fit(known, observed, self.l1, rng, monitor)
+        path, rng = ExpressionPath(self.max_iter, self.tol, monitor), make_rng(self.random_state)
+        l1, solution = path.fit(known, observed, self.l1, rng)
         C = solution.state.C
         if len(X) > 1 and not C.any():
             raise VanishedCodesError(l1)

@@ -148,10 +148,19 @@ class OnlineBaseline(StreamMixin, Baseline[FittedStream, L]):
         table, observed = check_table(self, X, reset=not started and "_held" not in vars(self))
         if impute:
             self._check_enough(len(table))
-        filled = self._fitted.complete(table, observed) if impute and started else None
-        self._advance(table, observed)
-        if impute and filled is None:
-            filled = self._fitted.complete(table, observed)
+        rows = np.where(observed, table, np.nan).astype(np.float64)
+        if started:
+            after = self._absorb(self._fitted, rows)
+        else:
+            rows = np.concatenate([vars(self).get("_held", rows[:0]), rows])
+            if len(rows) < self.n_warmup:
+                self._held = rows
+                return None
+            after = self._absorb(self._begin(rows[: self.n_warmup]), rows[self.n_warmup :])
+        before = self._fitted if started else after
+        filled = before.complete(table, observed) if impute else None
+        self.__dict__["_record"] = after
+        self.__dict__.pop("_held", None)
         return None if filled is None else self._output(table, observed, filled)
 
     def _resolve_columns(self, table: Array, observed: BoolArray, names: Names) -> Columns:
@@ -183,21 +192,6 @@ class OnlineBaseline(StreamMixin, Baseline[FittedStream, L]):
     def _measure_units(self, X: Array, observed: BoolArray) -> Units:
         usual = measure_lasting_scale(X, observed, scale=True)
         return Units.start(usual, max(self.memory or 0, MIN_MEMORY))
-
-    def _advance(self, table: Array, observed: BoolArray) -> None:
-        """Learn from the rows of a stream, n x n_features_in_."""
-        rows = np.where(observed, table, np.nan).astype(np.float64)
-        if self.__sklearn_is_fitted__():
-            fitted = self._fitted
-        else:
-            rows = np.concatenate([vars(self).get("_held", rows[:0]), rows])
-            if len(rows) < self.n_warmup:
-                self._held = rows
-                return
-            fitted = self._begin(rows[: self.n_warmup])
-            rows = rows[self.n_warmup :]
-        self.__dict__["_record"] = self._absorb(fitted, rows)
-        self.__dict__.pop("_held", None)
 
     def _begin(self, rows: Array) -> FittedStream:
         """Return what is learned from the first rows, n_warmup x n_features_in_, NaN = missing."""

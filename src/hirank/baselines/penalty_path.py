@@ -16,6 +16,7 @@ from hirank.optim.path import path_to
 from hirank.optim.trace import Monitor
 
 Begin: TypeAlias = tuple[S, Callable[[float], Solver[S]]]
+Found: TypeAlias = tuple[float, Solution[S]]
 
 
 @dataclass(frozen=True)
@@ -24,6 +25,7 @@ class PenaltyPath(ABC, Generic[S]):
 
     max_iter: int  # steps for each penalty
     tol: float
+    monitor: Monitor
 
     penalties: ClassVar[tuple[float, ...]]
     default: ClassVar[float] = 0.01  # for tables with too few entries to hold any out
@@ -39,14 +41,9 @@ class PenaltyPath(ABC, Generic[S]):
         """Return the table, n x m, that imputed values are taken from."""
 
     def fit(
-        self,
-        X: Array,
-        observed: BoolArray,
-        end: float | str,
-        rng: np.random.Generator,
-        monitor: Monitor,
-    ) -> tuple[float, Solution[S]]:
-        """Follow the path to its end; "auto" takes the one that recovers held-out entries best.
+        self, X: Array, observed: BoolArray, end: float | str, rng: np.random.Generator
+    ) -> Found[S]:
+        """Follow the path to its end; "auto" selects the one that recovers held-out entries best.
 
         X, n x m, must be 0 where not observed. Returns the penalty that was reached, and its
         solution.
@@ -55,25 +52,23 @@ class PenaltyPath(ABC, Generic[S]):
         if end == "auto":
             end, held_out = self.default, mask_entries(observed, rng, selecting=True)
         if held_out.any():
-            best = self._select_end(X, observed & ~held_out, held_out, monitor)
-            if monitor.stopped:
+            best = self._select_end(X, observed & ~held_out, held_out)
+            if self.monitor.stopped:
                 return best
             end = best[0]
-        *_, last = self._follow(X, observed, path_to(self.penalties, float(end)), monitor)
+        *_, last = self._follow(X, observed, path_to(self.penalties, float(end)))
         return last
 
     def _follow(
-        self, X: Array, observed: BoolArray, penalties: Sequence[float], monitor: Monitor
-    ) -> Iterator[tuple[float, Solution[S]]]:
+        self, X: Array, observed: BoolArray, penalties: Sequence[float]
+    ) -> Iterator[Found[S]]:
         start, make_solver = self.begin(X, observed)
         solvers = ((penalty, make_solver(penalty)) for penalty in penalties)
-        return minimize_each(solvers, start, max_iter=self.max_iter, monitor=monitor)
+        return minimize_each(solvers, start, max_iter=self.max_iter, monitor=self.monitor)
 
-    def _select_end(
-        self, X: Array, training: BoolArray, held_out: BoolArray, monitor: Monitor
-    ) -> tuple[float, Solution[S]]:
+    def _select_end(self, X: Array, training: BoolArray, held_out: BoolArray) -> Found[S]:
         errors: list[float] = []
-        for found in self._follow(np.where(training, X, 0), training, self.penalties, monitor):
+        for found in self._follow(np.where(training, X, 0), training, self.penalties):
             imputed = self.impute(found[1].state)
             errors.append(float(np.mean(np.abs((imputed - X)[held_out]))))
             if errors[-1] <= self.as_good * min(errors):

@@ -102,8 +102,8 @@ class SFMC(TableImputer[SparseRows]):
         rng, unit = make_rng(self.random_state), measure_unit(X, observed)
         n_atoms = count_atoms(self.n_components, X.shape, ATOMS_PER_FEATURE)
         known = np.where(observed, X, 0) / unit
-        path = FactorPath(self.max_iter, self.tol, start_atoms(known, n_atoms, rng))
-        l1, solution = path.fit(known, observed, self.l1, rng, monitor)
+        path = FactorPath(self.max_iter, self.tol, monitor, start_atoms(known, n_atoms, rng))
+        l1, solution = path.fit(known, observed, self.l1, rng)
         factors = solution.state
         if not len(factors.D):
             raise VanishedCodesError(l1)

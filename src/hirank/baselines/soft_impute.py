@@ -84,8 +84,8 @@ class SoftImpute(LinearImputer):
             nothing = {"threshold": 0.0, "rank": 0}
             return TableFit(X, NO_SUBSPACE, StopReason.NOTHING_TO_FIT, nothing)
         known, rng = np.where(observed, X, 0), make_rng(self.random_state)
-        path = ThresholdPath(self.max_iter, self.tol)
-        threshold, solution = path.fit(known, observed, self.threshold, rng, monitor)
+        path = ThresholdPath(self.max_iter, self.tol, monitor)
+        threshold, solution = path.fit(known, observed, self.threshold, rng)
         A = solution.state.A
         basis = make_basis(A)
         model = Subspace(basis, threshold * spectral_norm(known))
