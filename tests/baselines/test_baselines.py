@@ -65,7 +65,7 @@ def seeded(model, seed=0):
 
 
 @every
-def test_observed_entries_come_back_and_holes_are_filled_better_than_by_means(model, curved):
+def test_observed_entries_come_back_and_others_are_imputed_better_than_by_means(model, curved):
     filled = seeded(model).fit_transform(curved.X)
     assert (filled[curved.observed] == curved.truth[curved.observed]).all()
     means = SimpleImputer().fit_transform(curved.X)
@@ -90,7 +90,7 @@ def test_a_new_row_is_completed_on_its_own_and_better_than_by_means(model, curve
 
 
 @every
-def test_the_fit_is_told_of_and_repeats(model, curved):
+def test_the_fit_is_described_and_repeats(model, curved):
     first = seeded(model).fit(curved.X)
     assert first.trace_.dtype.names == ("step", "stage", "objective", "seconds")
     assert len(first.trace_) == first.n_iter_ >= 1

@@ -28,7 +28,7 @@ def test_the_penalty_never_rises_within_a_stage(method):
 
 @both
 @pytest.mark.parametrize("n_landmarks", ["auto", 40])
-def test_observed_entries_are_untouched_and_holes_filled_well(method, n_landmarks):
+def test_observed_entries_are_unchanged_and_others_imputed_well(method, n_landmarks):
     truth, observed, X = table()
     filled = method(n_landmarks=n_landmarks, random_state=0).fit_transform(X)
     assert (filled[observed] == truth[observed]).all()

@@ -132,7 +132,7 @@ def test_affinity_keeps_the_largest():
     np.testing.assert_array_equal(C[0], [0, 0.6, -0.3, 0.1])
 
 
-def test_unfinished_codes_are_told(linear):
+def test_unfinished_codes_are_reported(linear):
     model = SSC(3, max_iter=1, random_state=0).fit(linear[0])
     assert model.n_iter_ == 1
     assert "Reached max_iter=1 for" in model.stop_reason_

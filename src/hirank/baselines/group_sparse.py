@@ -209,17 +209,15 @@ def _improve_rows(start: Array, atoms: Array, X: Array, l1: float, limit: float)
 
 def improve_entries(C: Array, X: Array, missing: BoolArray, l1: float) -> tuple[Array, float]:
     """Return X, n x m, with missing entries that fit better, and the objective."""
-    before = penalized_error(C, X, l1)
-    best = _fit_entries(C, X, missing, np.zeros(len(X)))
-    after = penalized_error(C, best, l1)
-    if after <= before:
-        return best, after
+    before, sizes = penalized_error(C, X, l1), np.linalg.norm(X, axis=1)
     # |x| <= (|x|^2 / s + s) / 2 with equality at s = |x|: a ridge that cannot raise the sum.
-    sizes = np.linalg.norm(X, axis=1)
     ridge = l1 * np.abs(C).sum(axis=0) / np.where(sizes > 0, sizes, 1)
-    best = _fit_entries(C, X, missing, ridge)
-    after = penalized_error(C, best, l1)
-    return (best, after) if after <= before else (X, before)
+    for weights in (np.zeros(len(X)), ridge):
+        best = _fit_entries(C, X, missing, weights)
+        after = penalized_error(C, best, l1)
+        if after <= before:
+            return best, after
+    return X, before
 
 
 def _fit_entries(C: Array, X: Array, missing: BoolArray, ridge: Array) -> Array:

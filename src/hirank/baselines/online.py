@@ -24,9 +24,6 @@ from hirank.exceptions import EmptyColumnsWarning, InputError, StopReason, warn
 from hirank.optim.loop import minimize
 from hirank.optim.trace import Monitor
 
-# Units must forget more slowly than the factors (docs/notes/baselines.md).
-MIN_MEMORY = 300  # rows
-
 
 class OnlineModel(Protocol):
     """What was learned from rows so far. A model is never changed: learning returns another."""
@@ -183,15 +180,11 @@ class OnlineBaseline(StreamMixin, Baseline[FittedStream, L]):
         solution = minimize(solver, start, max_iter=self.n_passes, monitor=monitor)
         limits: dict[str, Any] = {"tol": self.tol, "max_iter": self.n_passes, "limit": "n_passes"}
         run = monitor.finish(solution.reason, quantity="the misfit", **limits)
-        units = self._measure_units(*data.columns.keep(data.table, data.observed))
+        units = Units.measure(*data.columns.keep(data.table, data.observed), self.memory)
         model = solution.state.model
         seen = len(X) * run.n_iter
         fitted = FittedStream(data.columns, model, run, data.seconds, units, seen)
         return fitted, np.where(observed, X, model.complete(X, observed)), {}
-
-    def _measure_units(self, X: Array, observed: BoolArray) -> Units:
-        usual = measure_lasting_scale(X, observed, scale=True)
-        return Units.start(usual, max(self.memory or 0, MIN_MEMORY))
 
     def _begin(self, rows: Array) -> FittedStream:
         """Return what is learned from the first rows, n_warmup x n_features_in_, NaN = missing."""
@@ -211,7 +204,7 @@ class OnlineBaseline(StreamMixin, Baseline[FittedStream, L]):
         used = known.any(axis=1)
         model = self._start(X[used], known[used], make_rng(self.random_state))
         model, _ = model.learn(X[used], known[used], 1.0)
-        run, units = Monitor().finish(StopReason.MAX_ITER), self._measure_units(kept, known)
+        run, units = Monitor().finish(StopReason.MAX_ITER), Units.measure(kept, known, self.memory)
         return FittedStream(columns, model, run, 0.0, units, len(rows))
 
     def _absorb(self, fitted: FittedStream, rows: Array) -> FittedStream:
@@ -223,7 +216,7 @@ class OnlineBaseline(StreamMixin, Baseline[FittedStream, L]):
             scaling = columns.scaling
             if self.memory is not None:
                 keep = float(np.exp(-1 / self.memory))
-                units = units.learn(kept, float(np.exp(-1 / max(self.memory, MIN_MEMORY))))
+                units = units.learn(kept, self.memory)
                 if self.scale:
                     model = model.rescale(scaling.spread / units.scaling.spread)
                     scaling = units.scaling

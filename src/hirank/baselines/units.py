@@ -9,6 +9,7 @@ import numpy as np
 from hirank._typing import Array, BoolArray
 from hirank.core.scaling import Scaling
 
+MIN_MEMORY = 300  # rows: units must forget more slowly than the factors (docs/notes/baselines.md)
 MAX_DEVIATION = 30.0  # standard deviations to which values are clipped before they are learned from
 
 
@@ -30,14 +31,15 @@ class Units:
     scaling: Scaling
 
     @classmethod
-    def start(cls, scaling: Scaling, weight: float) -> Units:
-        """Return units that begin with a scaling, as if measured on so many rows."""
-        m = len(scaling.mean)
-        sums = weight * np.stack([np.ones(m), np.zeros(m), scaling.spread**2])
-        return cls(scaling.mean, sums, scaling)
+    def measure(cls, X: Array, observed: BoolArray, memory: float | None) -> Units:
+        """Return the units of X, n x m, with the weight of as many rows as are remembered."""
+        scaling, m = measure_lasting_scale(X, observed, scale=True), X.shape[1]
+        sums = np.stack([np.ones(m), np.zeros(m), scaling.spread**2])
+        return cls(scaling.mean, max(memory or 0, MIN_MEMORY) * sums, scaling)
 
-    def learn(self, rows: Array, keep: float) -> Units:
-        """Return the units after rows, n x m, NaN = missing; each fades those before by `keep`."""
+    def learn(self, rows: Array, memory: float) -> Units:
+        """Return the units after rows, n x m, NaN = missing; those before fade in `memory` rows."""
+        keep = float(np.exp(-1 / max(memory, MIN_MEMORY)))
         fading = keep ** np.arange(len(rows) - 1, -1, -1.0)
         known, values = ~np.isnan(rows), np.nan_to_num(rows - self.origin)
         new = np.stack([fading @ known, fading @ values, fading @ values**2])
