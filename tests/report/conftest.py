@@ -1,7 +1,8 @@
 import numpy as np
 import pytest
 
-from hirank import KFMC
+from hirank import Imputer
+from hirank.exceptions import EmptyRowsWarning
 
 
 @pytest.fixture(scope="session")
@@ -12,7 +13,7 @@ def fitted():
     X = np.where(rng.random(truth.shape) < 0.25, np.nan, truth)
     X[7] = np.nan
     X[9] = [np.nan, np.nan, 1.0, np.nan]
-    model = KFMC(max_iter=20, random_state=0)
-    with pytest.warns(UserWarning, match="observed"):
+    model = Imputer(max_iter=20, random_state=0)
+    with pytest.warns(EmptyRowsWarning):
         filled, interval = model.fit_transform(X), model.interval(X)
     return model, X, filled, interval

@@ -5,8 +5,9 @@ from html.parser import HTMLParser
 
 import numpy as np
 import pytest
+from helpers.estimators import fast_imputer
 
-from hirank import KFMC
+from hirank.exceptions import EmptyRowsWarning, FewEntriesWarning
 from hirank.report import write_report
 from hirank.report.facts import collect_facts
 from hirank.report.pictures import draw_columns, make_svg
@@ -63,11 +64,12 @@ class Page(HTMLParser):
 
 @pytest.fixture(scope="module")
 def plain():
-    """Return one dictionary, for which no models were compared."""
-    X = np.random.default_rng(0).normal(size=(30, 3))
+    """Return a model of a table that is too small for models to be compared."""
+    X = np.random.default_rng(0).normal(size=(15, 3))
     X[::3, 1] = np.nan
-    model = KFMC(4, kernel="rbf", bandwidth="path", mix=False, max_iter=5, random_state=0)
-    return model, X, model.fit_transform(X)
+    model = fast_imputer()
+    with pytest.warns(FewEntriesWarning):
+        return model, X, model.fit_transform(X)
 
 
 def text_of(path, *args, **options):
@@ -176,17 +178,17 @@ def test_imputed_values_far_outside_the_observed_range_are_listed(fitted):
     assert found.shown[0].size == pytest.approx(5)
 
 
-def test_one_dictionary_has_a_report(plain, tmp_path):
+def test_a_model_without_selection_has_a_report(plain, tmp_path):
     text = text_of(tmp_path / "r.html", *plain)
     assert set(SECTIONS) <= set(Page(text).ids)
-    assert "No entries were hidden" in text
+    assert "No entries were held out" in text
     assert "No models were compared" in text
     assert "without intervals" in text
 
 
 def test_a_complete_table_has_a_report(tmp_path):
     X = np.random.default_rng(0).normal(size=(20, 3))
-    model = KFMC(3, kernel="rbf", bandwidth=1.0, mix=False, max_iter=2, random_state=0).fit(X)
+    model = fast_imputer().fit(X)
     text = text_of(tmp_path / "r.html", model, X, X, interval=(X, X))
     assert "nothing was missing" in text
     assert "No values were imputed" in text
@@ -195,16 +197,17 @@ def test_a_complete_table_has_a_report(tmp_path):
 def test_a_single_column_has_a_report(tmp_path):
     X = np.random.default_rng(0).normal(size=(80, 1))
     X[::4] = np.nan
-    model = KFMC(max_iter=20, random_state=0)
-    with pytest.warns(UserWarning, match="no observed entry"):
+    model = fast_imputer()
+    with pytest.warns(EmptyRowsWarning):
         filled = model.fit_transform(X)
     assert set(SECTIONS) <= set(Page(text_of(tmp_path / "r.html", model, X, filled)).ids)
 
 
 def test_columns_without_values_stay_missing_and_are_listed(plain, tmp_path):
     X = np.insert(plain[1], 1, np.nan, axis=1)
-    model = KFMC(4, kernel="rbf", bandwidth=1.0, mix=False, max_iter=2, random_state=0)
-    kept = model.fit_transform(X)
+    model = fast_imputer()
+    with pytest.warns(FewEntriesWarning):
+        kept = model.fit_transform(X)
     assert kept.shape[1] == 3
     full = np.insert(kept, 1, np.nan, axis=1)
     names = ["a", "void", "b", "c"]
@@ -212,7 +215,7 @@ def test_columns_without_values_stay_missing_and_are_listed(plain, tmp_path):
     assert one == text_of(tmp_path / "2.html", model, X, full, names=names)
     page = Page(one)
     assert any(row[0] == "void" and row[1].startswith("has no observed") for row in page.rows)
-    assert "30 missing values" in one
+    assert "15 missing values" in one
 
 
 def test_names_of_data_frames_and_other_missing_values_are_used(tmp_path):
@@ -220,9 +223,7 @@ def test_names_of_data_frames_and_other_missing_values_are_used(tmp_path):
     X = np.random.default_rng(0).normal(size=(30, 3))
     X[::3, 1] = -200
     frame = pandas.DataFrame(X, columns=["left", "middle", "right"])
-    model = KFMC(
-        4, kernel="rbf", bandwidth=1.0, mix=False, max_iter=2, missing_values=-200, random_state=0
-    )
+    model = fast_imputer(missing_values=-200)
     page = Page(text_of(tmp_path / "r.html", model, frame, model.fit_transform(frame)))
     assert ["middle", "10"] in [row[:2] for row in page.rows]
 
@@ -233,8 +234,7 @@ def test_tall_and_wide_tables_give_small_pages_soon(plain, tmp_path):
         X = rng.normal(size=(n, m))
         filled = X.copy()
         X[rng.random(X.shape) < 0.3] = np.nan
-        model = KFMC(2, kernel="rbf", bandwidth=1.0, mix=False, max_iter=1, random_state=0)
-        model.fit(X[:10])
+        model = fast_imputer(max_time=0.1).fit(X[:60])
         began = time.perf_counter()
         write_report(tmp_path / "r.html", model, X, filled, interval=(filled - 1, filled + 1))
         assert time.perf_counter() - began < 5
@@ -274,7 +274,7 @@ def test_wrong_input_raises_before_anything_is_written(plain, tmp_path):
         ({"filled": filled[:, :1]}, "filled must have the shape of X"),
         ({"X": X[:, :2]}, "X has 2 columns, but the model was fitted to 3"),
         ({"names": ["a"]}, "one entry per column, 3; got 1"),
-        ({"rows": ["a"]}, "one label per row, 30; got 1"),
+        ({"rows": ["a"]}, "one label per row, 15; got 1"),
         ({"interval": (X[:3], X[:3])}, "interval must have the shape of X"),
         ({"coverage": 1.0}, "coverage must be between 0 and 1"),
     ]
