@@ -17,16 +17,16 @@ reproduce: $(VENV)/ready-cli
 	$(RUN) -m reproduction --list
 
 test: $(VENV)/ready-test
-	$(RUN) -m pytest -n auto
+	$(RUN) -m pytest -n auto --dist loadfile
 
 # What is marked slow, and the reproduction of the paper.
 test-slow: $(VENV)/ready-test
-	$(RUN) -m pytest -n auto -m slow
+	$(RUN) -m pytest -n auto --dist loadfile -m slow
 	$(RUN) -m pytest -n auto -m "" reproduction
 
 # The oldest versions of all dependencies that pyproject.toml allows.
 test-oldest: $(OLDEST)/ready
-	$(OLDEST)/bin/python -m pytest -n auto -W default
+	$(OLDEST)/bin/python -m pytest -n auto --dist loadfile -W default
 
 coverage: $(VENV)/ready-test
 	$(RUN) -m pytest -n auto --cov --cov-report term-missing:skip-covered --cov-report html

@@ -7,6 +7,7 @@ import pytest
 DEMO = Path(__file__).parents[1] / "examples" / "demo.py"
 
 
+@pytest.mark.slow
 def test_the_demo_prints_a_table_and_draws(tmp_path):
     pytest.importorskip("matplotlib")
     picture = tmp_path / "demo.png"

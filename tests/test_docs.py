@@ -10,7 +10,11 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-PAGES = ["README.md", "docs/guide.md", "docs/choosing.md"]
+PAGES = [
+    "README.md",
+    pytest.param("docs/guide.md", marks=pytest.mark.slow),
+    pytest.param("docs/choosing.md", marks=pytest.mark.slow),
+]
 PACKAGES = ["hirank", "hirank.baselines", "hirank.cluster", "hirank.datasets", "hirank.theory"]
 GALLERY = sorted(path.name for path in (ROOT / "examples").glob("*.py") if path.name != "demo.py")
 BLOCK = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -31,6 +35,7 @@ def test_the_python_blocks_of_a_page_run_in_order(page, tmp_path, monkeypatch):
         exec(compile("\n" * line + source, page, "exec"), names)  # errors name the line
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", GALLERY)
 def test_a_script_of_the_gallery_runs(name, tmp_path):
     pytest.importorskip("matplotlib")

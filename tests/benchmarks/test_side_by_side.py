@@ -71,6 +71,7 @@ def stored(tmp_path_factory):
     return printed, path
 
 
+@pytest.mark.slow
 def test_every_cell_is_a_row_and_is_run_once_unless_asked_for(stored):
     printed, path = stored
     assert printed[0].splitlines()[0].startswith("0 flat")  # the smaller set first
@@ -88,6 +89,7 @@ def test_every_cell_is_a_row_and_is_run_once_unless_asked_for(stored):
     assert (fine["peak_mb"] >= fine["base_mb"]).all()
 
 
+@pytest.mark.slow
 def test_a_failure_is_a_row_with_its_reason(stored):
     rows = summary.read(stored[1])
     reasons = dict(zip(rows["solver"], rows["failure"], strict=True))
@@ -97,6 +99,7 @@ def test_a_failure_is_a_row_with_its_reason(stored):
     assert "entries came back not finite" in reasons["lazy"]
 
 
+@pytest.mark.slow
 def test_the_report_contains_failures_and_draws_pictures(stored, tmp_path):
     pytest.importorskip("matplotlib")
     printed = call("report.py", stored[1], "--pictures", tmp_path)

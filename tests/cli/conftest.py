@@ -4,10 +4,12 @@ import os
 import shutil
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from helpers.curves import curve, to_csv
+from helpers.program import invoke
 from helpers.streams import save_fitted
 
 
@@ -25,6 +27,23 @@ def hirank():
             env={**os.environ, "OPENBLAS_NUM_THREADS": "1", **(env or {})},
             timeout=timeout,
             check=False,
+        )
+
+    return run
+
+
+@pytest.fixture
+def in_process(monkeypatch):
+    """The same in this process, which saves the second that imports take."""
+
+    def run(*arguments, cwd=None):
+        if cwd is not None:
+            monkeypatch.chdir(cwd)
+        result = invoke(*arguments)
+        if result.exception is not None and not isinstance(result.exception, SystemExit):
+            raise result.exception
+        return SimpleNamespace(
+            returncode=result.exit_code, stdout=result.stdout, stderr=result.stderr
         )
 
     return run

@@ -10,10 +10,12 @@ def read(path):
         return list(csv.reader(file))
 
 
-def test_columns_are_matched_by_name(fitted, hirank, tmp_path):
+def test_columns_are_matched_by_name(fitted, in_process, tmp_path):
     truth, missing = curve(40, seed=5)
     (tmp_path / "new.csv").write_text(to_csv(missing[:, [2, 0, 3, 1]], "cadb"))
-    done = hirank("apply", "new.csv", "-m", fitted / "model.hirank", "-o", "f.csv", cwd=tmp_path)
+    done = in_process(
+        "apply", "new.csv", "-m", fitted / "model.hirank", "-o", "f.csv", cwd=tmp_path
+    )
     assert done.returncode == 0, done.stderr
     imputed = np.array([[float(x) for x in row[1:5]] for row in read(tmp_path / "f.csv")[1:]])
     back = imputed[:, [1, 3, 0, 2]]
@@ -21,11 +23,11 @@ def test_columns_are_matched_by_name(fitted, hirank, tmp_path):
     assert np.sqrt(np.mean(error**2)) < 0.15
 
 
-def test_the_number_of_rows_at_a_time_makes_no_difference(fitted, hirank, tmp_path):
+def test_the_number_of_rows_at_a_time_makes_no_difference(fitted, in_process, tmp_path):
     _, missing = curve(50, seed=6)
     (tmp_path / "new.csv").write_text(to_csv(missing))
     for rows in (7, 1000):
-        done = hirank(
+        done = in_process(
             "apply", "new.csv", "-m", fitted / "model.hirank", "-o", f"{rows}.csv",
             "--rows", rows, "--interval", "0.8", cwd=tmp_path,
         )  # fmt: skip
@@ -33,28 +35,32 @@ def test_the_number_of_rows_at_a_time_makes_no_difference(fitted, hirank, tmp_pa
     assert (tmp_path / "7.csv").read_bytes() == (tmp_path / "1000.csv").read_bytes()
 
 
-def test_columns_that_the_table_lacks_are_listed(fitted, hirank, tmp_path):
+def test_columns_that_the_table_lacks_are_listed(fitted, in_process, tmp_path):
     _, missing = curve(20)
     (tmp_path / "new.csv").write_text(to_csv(missing, "abxd"))
-    done = hirank("apply", "new.csv", "-m", fitted / "model.hirank", "-o", "f.csv", cwd=tmp_path)
+    done = in_process(
+        "apply", "new.csv", "-m", fitted / "model.hirank", "-o", "f.csv", cwd=tmp_path
+    )
     assert done.returncode == 3
     assert "c" in done.stderr
     assert "x" in done.stderr
     assert not (tmp_path / "f.csv").exists()
 
 
-def test_words_in_numeric_columns_are_reported_with_their_line(fitted, hirank, tmp_path):
+def test_words_in_numeric_columns_are_reported_with_their_line(fitted, in_process, tmp_path):
     (tmp_path / "new.csv").write_text("a,b,c,d\n1,2,3,4\n1,oops,3,4\n")
-    done = hirank("apply", "new.csv", "-m", fitted / "model.hirank", "-o", "f.csv", cwd=tmp_path)
+    done = in_process(
+        "apply", "new.csv", "-m", fitted / "model.hirank", "-o", "f.csv", cwd=tmp_path
+    )
     assert done.returncode == 3
     assert "Line 3" in done.stderr
     assert "oops" in done.stderr
     assert not (tmp_path / "f.csv").exists()
 
 
-def test_the_model_is_never_changed(fitted, hirank, tmp_path):
+def test_the_model_is_never_changed(fitted, in_process, tmp_path):
     before = (fitted / "model.hirank").read_bytes()
-    done = hirank(
+    done = in_process(
         "apply",
         fitted / "table.csv",
         "-m",
@@ -67,19 +73,19 @@ def test_the_model_is_never_changed(fitted, hirank, tmp_path):
     assert (fitted / "model.hirank").read_bytes() == before
 
 
-def test_a_file_that_is_not_a_model(hirank, fitted, tmp_path):
+def test_a_file_that_is_not_a_model(in_process, fitted, tmp_path):
     (tmp_path / "m.hirank").write_text("no model")
     for model in ("m.hirank", "none.hirank"):
-        done = hirank("apply", fitted / "table.csv", "-m", model, "-o", "f.csv", cwd=tmp_path)
+        done = in_process("apply", fitted / "table.csv", "-m", model, "-o", "f.csv", cwd=tmp_path)
         assert done.returncode == 3, done.stderr
         assert model in done.stderr
         assert "Traceback" not in done.stderr
 
 
-def test_from_csv_to_parquet(fitted, hirank, tmp_path):
+def test_from_csv_to_parquet(fitted, in_process, tmp_path):
     import pyarrow.parquet as pq
 
-    done = hirank(
+    done = in_process(
         "apply", fitted / "table.csv", "-m", fitted / "model.hirank", "-o", tmp_path / "f.parquet"
     )
     assert done.returncode == 0, done.stderr

@@ -9,7 +9,7 @@ import pytest
 from helpers.curves import curve, to_csv
 from helpers.program import invoke
 
-QUICK = ("--max-time", "2")
+QUICK = ("--max-time", "0.3")
 """Where accuracy is not the point."""
 
 

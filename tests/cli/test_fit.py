@@ -1,10 +1,10 @@
 import json
 
 
-def test_a_model_is_fitted_and_saved(fitted, hirank, tmp_path):
+def test_a_model_is_fitted_and_saved(fitted, in_process, tmp_path):
     assert (fitted / "model.hirank").stat().st_size > 1000
-    done = hirank(
-        "fit", fitted / "table.csv", "-m", tmp_path / "m.hirank", "--max-time", 2, "--json"
+    done = in_process(
+        "fit", fitted / "table.csv", "-m", tmp_path / "m.hirank", "--max-time", 0.5, "--json"
     )
     assert done.returncode == 0, done.stderr
     facts = json.loads(done.stdout)
@@ -12,23 +12,30 @@ def test_a_model_is_fitted_and_saved(fitted, hirank, tmp_path):
     assert facts["model"].endswith("m.hirank")
 
 
-def test_the_summary_is_printed(fitted, hirank, tmp_path):
+def test_the_summary_is_printed(fitted, in_process, tmp_path):
     page = tmp_path / "r.html"
-    done = hirank(
-        "fit", fitted / "table.csv", "-m", tmp_path / "m.hirank", "--max-time", 3, "--report", page
+    done = in_process(
+        "fit",
+        fitted / "table.csv",
+        "-m",
+        tmp_path / "m.hirank",
+        "--max-time",
+        0.5,
+        "--report",
+        page,
     )
     assert "held-out entries" in done.stdout
     assert page.exists()
 
 
-def test_does_not_overwrite_a_model(fitted, hirank):
+def test_does_not_overwrite_a_model(fitted, in_process):
     before = (fitted / "model.hirank").read_bytes()
-    done = hirank("fit", fitted / "table.csv", "-m", fitted / "model.hirank")
+    done = in_process("fit", fitted / "table.csv", "-m", fitted / "model.hirank")
     assert done.returncode == 4
     assert (fitted / "model.hirank").read_bytes() == before
 
 
-def test_no_permission(hirank, fitted, tmp_path):
-    done = hirank("fit", fitted / "table.csv", "-m", tmp_path / "nowhere" / "m.hirank")
+def test_no_permission(in_process, fitted, tmp_path):
+    done = in_process("fit", fitted / "table.csv", "-m", tmp_path / "nowhere" / "m.hirank")
     assert done.returncode == 4
     assert "folder" in done.stderr

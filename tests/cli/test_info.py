@@ -1,20 +1,20 @@
 import json
 
 
-def test_text(hirank, fitted):
-    done = hirank("info", fitted / "model.hirank")
+def test_text(in_process, fitted):
+    done = in_process("info", fitted / "model.hirank")
     assert done.returncode == 0, done.stderr
     for word in ("Imputer", "format 2", "a, b, c, d", "held-out entries"):
         assert word in done.stdout
 
 
-def test_json(hirank, fitted):
-    facts = json.loads(hirank("info", fitted / "model.hirank", "--json").stdout)
+def test_json(in_process, fitted):
+    facts = json.loads(in_process("info", fitted / "model.hirank", "--json").stdout)
     assert facts["model"]["feature_names"] == ["a", "b", "c", "d"]
 
 
-def test_damaged_file(hirank, fitted, tmp_path):
+def test_damaged_file(in_process, fitted, tmp_path):
     (tmp_path / "m.hirank").write_bytes((fitted / "model.hirank").read_bytes()[:-50])
-    done = hirank("info", tmp_path / "m.hirank")
+    done = in_process("info", tmp_path / "m.hirank")
     assert done.returncode == 3
     assert "m.hirank" in done.stderr

@@ -10,4 +10,8 @@ from hirank.cli.app import app
 
 def invoke(*arguments: str | float | Path) -> Any:
     """Run `hirank ARGUMENTS`; return the result, whose `output` includes standard error."""
-    return CliRunner().invoke(app, [str(argument) for argument in arguments])
+    try:
+        runner = CliRunner(mix_stderr=False)
+    except TypeError:  # click 8.2 and later keep them apart
+        runner = CliRunner()
+    return runner.invoke(app, [str(argument) for argument in arguments])

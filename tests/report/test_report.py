@@ -228,6 +228,7 @@ def test_names_of_data_frames_and_other_missing_values_are_used(tmp_path):
     assert ["middle", "10"] in [row[:2] for row in page.rows]
 
 
+@pytest.mark.slow
 def test_tall_and_wide_tables_give_small_pages_soon(plain, tmp_path):
     rng = np.random.default_rng(0)
     for n, m in ((100_000, 5), (60, 500)):
