@@ -63,16 +63,16 @@ def test_table_on_standard_input_and_output(hirank, curved, tmp_path):
     assert ",," not in done.stdout
 
 
-def test_marker_of_missing_values(hirank, tmp_path):
+def test_marker_of_missing_values(in_process, tmp_path):
     _truth, missing = curve()
     text = to_csv(missing).replace(",,", ",-200,").replace(",,", ",-200,")
     (tmp_path / "t.csv").write_text(text)
-    done = hirank("complete", "t.csv", "-o", "f.csv", "--missing", "-200", *QUICK, cwd=tmp_path)
+    done = in_process("complete", "t.csv", "-o", "f.csv", "--missing", "-200", *QUICK, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert "-200" not in (tmp_path / "f.csv").read_text()
 
 
-def test_times_may_be_dates(hirank, tmp_path):
+def test_times_may_be_dates(in_process, tmp_path):
     t = np.arange(120) / 10
     table = np.column_stack([np.sin(t), np.cos(t), np.sin(2 * t)])
     missing = table.copy()
@@ -82,7 +82,7 @@ def test_times_may_be_dates(hirank, tmp_path):
         f"2024-01-{1 + i // 24:02d} {i % 24:02d}:00,{line}" for i, line in enumerate(lines[1:])
     ]
     (tmp_path / "log.csv").write_text("\n".join([f"when,{lines[0]}", *stamped]))
-    done = hirank(
+    done = in_process(
         "complete", "log.csv", "-o", "f.csv", "--time", "when", "--save", "m.hirank",
         "--report", "page.html", "--interval", "0.8", *QUICK, cwd=tmp_path,
     )  # fmt: skip
@@ -90,11 +90,11 @@ def test_times_may_be_dates(hirank, tmp_path):
     assert "nominal: 80" in (tmp_path / "page.html").read_text(encoding="utf-8")
     filled = np.array([[float(x) for x in row[1:4]] for row in cells(tmp_path / "f.csv")[1:]])
     assert np.abs(filled - table)[np.isnan(missing)].max() < 0.3
-    again = hirank("apply", "log.csv", "-m", "m.hirank", "-o", "g.csv", cwd=tmp_path)
+    again = in_process("apply", "log.csv", "-m", "m.hirank", "-o", "g.csv", cwd=tmp_path)
     assert again.returncode == 0, again.stderr
 
 
-def test_integers_and_bounds(hirank, tmp_path):
+def test_integers_and_bounds(in_process, tmp_path):
     rng = np.random.default_rng(0)
     size = rng.normal(size=90)
     table = np.column_stack([np.round(10 + 4 * size), 5 + size, size**2])
@@ -102,7 +102,7 @@ def test_integers_and_bounds(hirank, tmp_path):
     for i in range(3, 60, 5):
         text[i] = "," + text[i].split(",", 1)[1]
     (tmp_path / "t.csv").write_text("\n".join(text) + "\n")
-    done = hirank(
+    done = in_process(
         "complete", "t.csv", "-o", "f.csv", "--integers", "auto", "--bounds", "count=0:15", *QUICK,
         cwd=tmp_path,
     )  # fmt: skip
@@ -112,13 +112,13 @@ def test_integers_and_bounds(hirank, tmp_path):
     assert all(0 <= int(counts[i - 1]) <= 15 for i in range(3, 60, 5))
 
 
-def test_rows_in_order_may_be_a_column_named_rows(hirank, tmp_path):
+def test_rows_in_order_may_be_a_column_named_rows(in_process, tmp_path):
     t = np.arange(80) / 10
     table = np.column_stack([t, np.sin(t), np.cos(t)])
     table[30:33, 1] = table[50:54, 2] = np.nan
     (tmp_path / "log.csv").write_text(to_csv(table, ["rows", "x", "y"], ids=False))
     for name, options in (("a.csv", ["--in-order"]), ("b.csv", ["--time", "rows"])):
-        done = hirank("complete", "log.csv", "-o", name, *options, *QUICK, cwd=tmp_path)
+        done = in_process("complete", "log.csv", "-o", name, *options, *QUICK, cwd=tmp_path)
         assert done.returncode == 0, done.stderr
         assert all(cell for row in cells(tmp_path / name) for cell in row)
 
@@ -149,16 +149,16 @@ def test_bad_tables_get_a_sentence_and_an_exit_code(tmp_path, monkeypatch, case)
     assert not [name for name in os.listdir(tmp_path) if name != "t.csv"]
 
 
-def test_nothing_is_overwritten_without_force(hirank, curved, tmp_path):
+def test_nothing_is_overwritten_without_force(in_process, curved, tmp_path):
     table = tmp_path / "t.csv"
     table.write_bytes((curved / "table.csv").read_bytes())
     for target in ("t.csv", "other.csv"):
         (tmp_path / "other.csv").write_text("mine")
-        done = hirank("complete", "t.csv", "-o", target, cwd=tmp_path)
+        done = in_process("complete", "t.csv", "-o", target, cwd=tmp_path)
         assert done.returncode == 4
         assert "--force" in done.stderr
     assert (tmp_path / "other.csv").read_text() == "mine"
-    done = hirank("complete", "t.csv", "-o", "t.csv", "--force", *QUICK, cwd=tmp_path)
+    done = in_process("complete", "t.csv", "-o", "t.csv", "--force", *QUICK, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert ",," not in table.read_text()
 
@@ -195,10 +195,10 @@ def test_wrong_options(curved, tmp_path, options, word):
     assert not (tmp_path / "f.csv").exists()
 
 
-def test_almost_numeric_columns_are_reported(hirank, tmp_path):
+def test_almost_numeric_columns_are_reported(in_process, tmp_path):
     rows = [f"{i},{'error' if i == 30 else i * 2},{i % 7}" for i in range(60)]
     (tmp_path / "t.csv").write_text("\n".join(["a,b,c", *rows]) + "\n")
-    done = hirank("complete", "t.csv", "-o", "f.csv", *QUICK, cwd=tmp_path)
+    done = in_process("complete", "t.csv", "-o", "f.csv", *QUICK, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert "error" in done.stderr
     assert "--missing" in done.stderr

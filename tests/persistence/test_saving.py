@@ -85,6 +85,10 @@ CASES = {
 }
 
 
+LONG = ("rows in time", "locally linear", "odd", "kept", "given", "unscaled")
+NAMES = [pytest.param(name, marks=pytest.mark.slow) if name in LONG else name for name in CASES]
+
+
 def quiet(function, *args, **kwargs):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -117,7 +121,7 @@ def attributes(model):
     return {name: value for name, value in values.items() if not callable(value)}
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", NAMES)
 def test_a_loaded_model_is_the_same_to_the_bit(name, fitted, tmp_path):
     model, X = fitted(name), TABLES[CASES[name][1]]
 
@@ -134,7 +138,7 @@ def test_a_loaded_model_is_the_same_to_the_bit(name, fitted, tmp_path):
     assert [*loaded.get_feature_names_out()] == [*model.get_feature_names_out()]
 
 
-@pytest.mark.parametrize("name", [name for name, case in CASES.items() if case[0] is Imputer])
+@pytest.mark.parametrize("name", ["plain", "time", "low rank", "amounts", "tiny", "noise"])
 def test_intervals_draws_and_summaries_of_a_loaded_model_are_the_same(name, fitted, tmp_path):
     model, X = fitted(name), TABLES[CASES[name][1]][:9]
     loaded = save_and_load(model, tmp_path)
@@ -162,7 +166,7 @@ def test_all_families_and_records_are_among_the_cases(fitted):
     assert len(families) >= 4
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", NAMES)
 def test_arrays_of_records_are_in_an_order_that_files_keep(name, fitted):
     for path, leaf in flatten(get_state(fitted(name))).items():
         if isinstance(leaf, np.ndarray):
