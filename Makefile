@@ -16,17 +16,19 @@ demo: $(VENV)/ready-cli
 reproduce: $(VENV)/ready-cli
 	$(RUN) -m reproduction --list
 
+# Without Numba's compiler, which takes half a minute; `make test-slow` tests the compiled form.
 test: $(VENV)/ready-test
-	$(RUN) -m pytest -n auto --dist loadfile
+	NUMBA_DISABLE_JIT=1 $(RUN) -m pytest -n auto --dist loadfile
 
 # What is marked slow, and the reproduction of the paper.
 test-slow: $(VENV)/ready-test
 	$(RUN) -m pytest -n auto --dist loadfile -m slow
+	$(RUN) -m pytest -n auto -m "" tests/optim/test_compiled.py tests/optim/test_algorithm2.py
 	$(RUN) -m pytest -n auto -m "" reproduction
 
 # The oldest versions of all dependencies that pyproject.toml allows.
 test-oldest: $(OLDEST)/ready
-	$(OLDEST)/bin/python -m pytest -n auto --dist loadfile -W default
+	NUMBA_DISABLE_JIT=1 $(OLDEST)/bin/python -m pytest -n auto --dist loadfile -W default
 
 coverage: $(VENV)/ready-test
 	$(RUN) -m pytest -n auto --cov --cov-report term-missing:skip-covered --cov-report html

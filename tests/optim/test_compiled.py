@@ -36,7 +36,7 @@ def python(code: str, cwd: Path, **environment: str) -> str:
     result = subprocess.run(
         [sys.executable, "-W", "error::RuntimeWarning", "-c", textwrap.dedent(code)],
         cwd=cwd,
-        env={**os.environ, "PYTHONPATH": path, **environment},
+        env={**os.environ, "NUMBA_DISABLE_JIT": "0", "PYTHONPATH": path, **environment},
         capture_output=True,
         text=True,
         timeout=300,
