@@ -70,8 +70,15 @@ class TableFit(NamedTuple):
     stage: tuple[int, int] | None = None  # as in `describe_stop`
 
 
+@dataclass(frozen=True)
+class FittedBaseline(FittedTable):
+    """What a baseline learned from a table."""
+
+    details: dict[str, Any]  # as in `TableFit`
+
+
 @dataclass(eq=False, repr=False)
-class TableImputer(Baseline[FittedTable, M]):
+class TableImputer(Baseline[FittedBaseline, M]):
     """An imputer whose fit runs under the one loop.
 
     A subclass fits a scaled table (``_fit_table``).
@@ -93,13 +100,16 @@ class TableImputer(Baseline[FittedTable, M]):
     def _max_steps(self) -> int | None:
         return None  # how far a path is followed is decided on the way
 
-    def _fit_data(self, data: FitData) -> tuple[FittedTable, Array, dict[str, Any]]:
+    def _attributes(self, fitted: FittedBaseline) -> dict[str, Any]:
+        return {f"{name}_": value for name, value in fitted.details.items()}
+
+    def _fit_data(self, data: FitData) -> tuple[FittedBaseline, Array]:
         monitor, X, observed = Monitor(data.callback), data.X, data.known
         fit = self._fit_table(X, observed, monitor)
         limits: dict[str, Any] = {"tol": self.tol, "max_iter": self.max_iter, "stage": fit.stage}
         run = monitor.finish(fit.reason, quantity=self._quantity, **limits)
-        fitted = FittedTable(data.columns, fit.model, run, data.seconds)
-        return fitted, np.where(observed, X, fit.filled), fit.details
+        fitted = FittedBaseline(data.columns, fit.model, run, data.seconds, fit.details)
+        return fitted, np.where(observed, X, fit.filled)
 
 
 @dataclass(eq=False, repr=False)

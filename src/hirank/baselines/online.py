@@ -170,7 +170,7 @@ class OnlineBaseline(StreamMixin, Baseline[FittedStream, L]):
         self.__dict__.pop("_held", None)
         return result
 
-    def _fit_data(self, data: FitData) -> tuple[FittedStream, Array, dict[str, Any]]:
+    def _fit_data(self, data: FitData) -> tuple[FittedStream, Array]:
         """Start from some rows of the table, then pass over all until the misfit stays."""
         monitor, rng, observed = Monitor(data.callback), make_rng(self.random_state), data.known
         X = np.where(observed, data.X, 0)
@@ -184,7 +184,7 @@ class OnlineBaseline(StreamMixin, Baseline[FittedStream, L]):
         model = solution.state.model
         seen = len(X) * run.n_iter
         fitted = FittedStream(data.columns, model, run, data.seconds, units, seen)
-        return fitted, np.where(observed, X, model.complete(X, observed)), {}
+        return fitted, np.where(observed, X, model.complete(X, observed))
 
     def _begin(self, rows: Array) -> FittedStream:
         """Return what is learned from the first rows, n_warmup x n_features_in_, NaN = missing."""

@@ -207,8 +207,12 @@ class BaseImputer(BaseTransformer, Generic[F]):
     _rules: ClassVar[dict[str, Rule]] = {}
 
     @abstractmethod
-    def _fit_data(self, data: FitData) -> tuple[F, Array, dict[str, Any]]:
-        """Return the fitted record, the rows that were used imputed, and further attributes."""
+    def _fit_data(self, data: FitData) -> tuple[F, Array]:
+        """Return the fitted record, and the rows that were used, imputed."""
+
+    def _attributes(self, fitted: F) -> dict[str, Any]:
+        """Return fitted attributes that are not read from the record."""
+        return {}
 
     def _resolve_columns(self, table: Array, observed: BoolArray, names: Names) -> Columns:
         """Return what is known about the columns before the fit."""
@@ -308,7 +312,7 @@ class BaseImputer(BaseTransformer, Generic[F]):
         scaled = columns.scale(table, observed)
         used = ~scaled.empty if columns.scaling.varying.any() else np.ones(len(table), bool)
         with reporting(self, X, self._max_steps(), self._step_verbosity()) as callback:
-            fitted, filled, details = self._fit_data(
+            fitted, filled = self._fit_data(
                 FitData(table, observed, names, columns, scaled, used, callback, began)
             )
         rows = scaled.X.copy()
@@ -317,8 +321,7 @@ class BaseImputer(BaseTransformer, Generic[F]):
         # All attributes in one assignment, so that an interrupted fit changes nothing.
         gone = before - set(vars(witness))
         kept = {name: value for name, value in vars(self).items() if name not in gone}
-        attributes = {f"{name}_": value for name, value in details.items()}
-        self.__dict__ = kept | vars(witness) | attributes | {"_record": fitted}
+        self.__dict__ = kept | vars(witness) | self._attributes(fitted) | {"_record": fitted}
         return table, observed, values
 
     def _step_verbosity(self) -> int:

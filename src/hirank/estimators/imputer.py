@@ -341,7 +341,7 @@ class Imputer(BaseImputer[FittedImputer]):
             bounds = Bounds(bounds.lower[kept], bounds.upper[kept])
         return replace(columns, bounds=bounds, integers=integers[kept])
 
-    def _fit_data(self, data: FitData) -> tuple[FittedImputer, Array, dict[str, Any]]:
+    def _fit_data(self, data: FitData) -> tuple[FittedImputer, Array]:
         columns, X, m = data.columns, data.X, data.table.shape[1]
         axis = resolve_time(self.time, self.max_gap, data.names, m)
         times = None if axis is None else axis.times(data.table, data.observed)[data.used]
@@ -376,4 +376,4 @@ class Imputer(BaseImputer[FittedImputer]):
             n_sparse_rows=int(n_sparse) if m > MAX_SPARSE else 0,
             seconds=data.seconds,
         )
-        return fitted, selected.filled, {}
+        return fitted, selected.filled

@@ -259,7 +259,7 @@ class KFMC(BaseImputer[FittedKFMC]):
             bounds = Bounds(bounds.lower[kept], bounds.upper[kept])
         return replace(columns, bounds=bounds)
 
-    def _fit_data(self, data: FitData) -> tuple[FittedKFMC, Array, dict[str, Any]]:
+    def _fit_data(self, data: FitData) -> tuple[FittedKFMC, Array]:
         X, bounds, stages = data.X, data.columns.scaled_bounds, self._stages()
         r = default_n_components(len(X)) if self.n_components == "auto" else int(self.n_components)
         check_n_components(r, len(X))
@@ -283,4 +283,4 @@ class KFMC(BaseImputer[FittedKFMC]):
             stage=reached if reached[0] < reached[1] else None,
         )
         model = Dictionary(solution.D, settings, bounds=bounds)
-        return FittedKFMC(data.columns, model, run, data.seconds), solution.X, {}
+        return FittedKFMC(data.columns, model, run, data.seconds), solution.X
