@@ -64,7 +64,7 @@ def compiled(function: Callable[..., Any]) -> Compiled:
     --------
     >>> import numpy as np
     >>> from hirank.optim.algorithm2_steps import spectral_norm
-    >>> round(spectral_norm(np.diag([1.0, 3.0])), 4)  # compiled, where Numba is installed
+    >>> round(float(spectral_norm(np.diag([1.0, 3.0]))), 4)  # compiled, where Numba is installed
     3.0
     >>> round(float(spectral_norm.plain(np.diag([1.0, 3.0]))), 4)
     3.0
