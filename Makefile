@@ -4,6 +4,9 @@ VENV   := .venv
 OLDEST := .venv-oldest
 RUN    := $(VENV)/bin/python
 
+# The tests run in as many processes as there are cores: more threads would only wait.
+test test-slow test-oldest: export OPENBLAS_NUM_THREADS = 1
+
 # Real data, for reproduction, benchmarks and their tests, which are skipped without it.
 export HIRANK_DATA ?= $(abspath $(wildcard ../shared/data))
 

@@ -78,6 +78,7 @@ def test_a_new_row_is_completed_well_and_on_its_own(method):
         np.testing.assert_allclose(alone, together[i], rtol=0, atol=1e-8)
 
 
+@pytest.mark.slow
 def test_held_out_entries_end_the_path_of_a_narrow_kernel_early_on_noisy_data():
     truth, observed, _ = table(200, degree=2)
     noisy = truth + 0.5 * np.random.default_rng(1).normal(size=truth.shape)

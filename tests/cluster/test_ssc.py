@@ -53,6 +53,7 @@ def test_more_features_than_samples():
     assert clustering_error(true, SSC(3, affine=False, random_state=0).fit_predict(X)) == 0
 
 
+@pytest.mark.slow
 def test_with_missing_entries(linear):
     X, true = linear
     observed = np.random.default_rng(1).random(X.shape) >= 0.2

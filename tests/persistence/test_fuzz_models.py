@@ -9,7 +9,7 @@ def models():
     return fit_models()
 
 
-@pytest.mark.parametrize("count", [400, pytest.param(3000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("count", [150, pytest.param(3000, marks=pytest.mark.slow)])
 def test_mutated_files_are_rejected_or_work(count, models, tmp_path):
     for name, model in models.items():
         model.save(tmp_path / name)

@@ -16,7 +16,10 @@ import pytest
 from hirank.report import write_report
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="needs chromium: apt install chromium")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(CHROMIUM is None, reason="needs chromium: apt install chromium"),
+]
 OPTIONS = (
     "--headless",
     "--no-sandbox",
