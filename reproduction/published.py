@@ -15,7 +15,8 @@ from hirank._typing import Array, BoolArray
 from hirank.core.threads import Workers
 from hirank.kernels import RBF, Kernel, Poly
 from hirank.models.low_rank import Subspace
-from hirank.models.out_of_sample import paper_samples
+from hirank.models.out_of_sample import complete_by_algorithm3
+from hirank.optim.algorithm3 import Algorithm3Config
 from hirank.optim.loop import Solver
 from hirank.optim.newton import Newton, NewtonState
 from hirank.optim.path import P, PathPoint, Setting
@@ -124,15 +125,10 @@ class OutOfSampleKFMC(Algorithm1):
         """Impute new samples, n x m with NaN for missing entries."""
         observed = ~np.isnan(X)
         relaxation = 1.1 if self.kernel == "rbf" else 1.0  # as in the authors' code
-        with Workers(), np.errstate(all="ignore"):
-            filled = paper_samples(
-                np.where(observed, X, 0),
-                observed,
-                self.basis,
-                max_iter=self.max_inner,
-                relaxation=relaxation,
-            )[0]
-        return np.where(observed, X, filled)
+        config = Algorithm3Config(self.momentum, relaxation, self.max_inner, tol_change=1e-5)
+        known = np.where(observed, X, 0)
+        with Workers() as workers:
+            return complete_by_algorithm3(known, observed, self.basis, config, workers)
 
 
 class OutOfSampleLRF:

@@ -107,7 +107,7 @@ def run_case(case: str, missing: float, seed: int, method: str) -> tuple[float, 
     Z = np.zeros((len(X), R))
     for beta in betas:
         setting = Setting(kernel, beta, alpha)
-        X, Z, stream = paper_pass(X, observed, Z, stream.restart(), setting, max_inner=INNER)
+        X, Z, stream, _ = paper_pass(X, observed, Z, stream.restart(), setting, max_inner=INNER)
     seconds = time.perf_counter() - began
     return missing_relative_error(X * deviation + mean, truth, observed), seconds
 

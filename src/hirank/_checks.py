@@ -28,17 +28,22 @@ def count(least: int = 1, most: int | None = None) -> Rule:
 
 
 def number(
-    *, above: float | None = None, least: float | None = None, most: float | None = None
+    *,
+    above: float | None = None,
+    least: float | None = None,
+    most: float | None = None,
+    below: float | None = None,
 ) -> Rule:
     """Require a finite number in range."""
 
     def rule(name: str, value: Any) -> None:
         fine = isinstance(value, Real) and not isinstance(value, bool) and np.isfinite(float(value))
         in_range = fine and (above is None or value > above) and (least is None or value >= least)
-        if in_range and (most is None or value <= most):
+        if in_range and (most is None or value <= most) and (below is None or value < below):
             return
         limit = f" above {above:g}" if above is not None else f" of at least {least:g}"
         limit += "" if most is None else f" and at most {most:g}"
+        limit += "" if below is None else f" and below {below:g}"
         raise ParameterError(name, f"must be a number{limit}; got {value!r}.")
 
     return rule

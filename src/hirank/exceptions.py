@@ -167,6 +167,20 @@ class BoundsWarning(UserWarning):
 
 
 @dataclass(eq=False)
+class RelaxationWarning(UserWarning):
+    """A `relaxation` of at most 1: the steps of the paper need not lower the objective."""
+
+    relaxation: float
+
+    def __str__(self) -> str:
+        return (
+            f"relaxation={self.relaxation:g} is not above 1, so that Lemma 3 of Fan and Udell "
+            "(2019), and Lemma 6 for streams, do not ensure that a step lowers the objective. Use "
+            "a value above 1, such as 1.1."
+        )
+
+
+@dataclass(eq=False)
 class TimeColumnWarning(UserWarning):
     """A time `column` cannot be used for a `reason`; rows are taken in the given order."""
 

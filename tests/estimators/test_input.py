@@ -207,10 +207,18 @@ def test_large_values_of_the_kernel_do_not_stop_the_solver(X):
         ("tol", -1, "at least 0"),
         ("tol", np.nan, "at least 0"),
         ("missing_values", "?", "a number or NaN"),
+        ("momentum", 1, "None or a number of at least 0 and below 1; got 1"),
+        ("momentum", -0.1, "at least 0 and below 1"),
+        ("momentum", np.nan, "at least 0 and below 1"),
+        ("relaxation", 0, "None or a number above 0"),
+        ("relaxation", -1.1, "above 0"),
+        ("relaxation", np.nan, "above 0"),
+        ("relaxation", "high", "above 0"),
     ],
 )
-def test_parameters_that_cannot_be_used_are_explained(parameter, value, problem, X):
+@pytest.mark.parametrize("solver", ["lbfgs", "newton"])
+def test_parameters_that_cannot_be_used_are_explained(parameter, value, problem, solver, X):
     with pytest.raises(ParameterError, match=problem) as caught:
-        KFMC(**{parameter: value}).fit(X)
+        KFMC(**{"solver": solver, parameter: value}).fit(X)
 
     assert caught.value.parameter == parameter

@@ -1,5 +1,7 @@
 import pickle
 import warnings
+from copy import copy
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -12,11 +14,21 @@ from sklearn.ensemble import RandomForestRegressor
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 
+import hirank
 from hirank import KFMC
-from hirank.exceptions import EmptyRowsWarning, InputError, StopReason
+from hirank.core.objective import sample_gradient
+from hirank.exceptions import (
+    BoundsWarning,
+    EmptyRowsWarning,
+    InputError,
+    ParameterError,
+    RelaxationWarning,
+    StopReason,
+)
 from hirank.kernels import RBF, Poly
 from hirank.metrics import missing_relative_error
 from hirank.models.fit_dictionary import default_n_components
+from hirank.optim.algorithm3 import Algorithm3Config, run_algorithm3
 
 
 @pytest.fixture(scope="module")
@@ -213,3 +225,134 @@ def test_algorithm_1_stops_at_its_time_limit(table):
     model = fast_kfmc(20, solver="newton", max_iter=100_000, tol=0.0, max_time=0.1).fit(table)
 
     assert model.status_ is StopReason.MAX_TIME
+
+
+@pytest.fixture(scope="module", params=["rbf", "poly"])
+def newton(request, curved):
+    """A model of Algorithm 1, in the units of the data."""
+    kernel = {"kernel": request.param, "beta": 1e-3 if request.param == "rbf" else 1e-2}
+    steps = {"solver": "newton", "momentum": 0.4, "relaxation": 1.2, "max_iter": 60, "tol": 1e-4}
+    return KFMC(30, **kernel, **steps, scale=False, random_state=0).fit(curved.X[:80])
+
+
+def test_transform_of_algorithm_1_is_algorithm_3(curved, newton):
+    X, observed = curved.X[80:], curved.observed[80:]
+    basis = newton._fitted.model.settings[0].basis(newton.dictionary_)
+    expected = Algorithm3Config(0.4, 1.2, max_iter=60, tol=1e-4)
+
+    filled = newton.transform(X)
+
+    end = run_algorithm3(np.where(observed, X, 0), observed, basis, expected).result()
+    np.testing.assert_allclose(filled, end, rtol=0, atol=1e-7)
+    assert (filled[observed] == X[observed]).all()
+
+
+def test_transform_of_algorithm_1_has_the_objective_of_the_fit(curved, newton):
+    """Imputed rows of the fit have nearly the lowest objective that Algorithm 3 finds."""
+    X = curved.X[:80]
+    longer = clone(newton).set_params(max_iter=400, tol=1e-6)
+    filled = longer.fit_transform(X)
+    basis = longer._fitted.model.settings[0].basis(longer.dictionary_)
+
+    again = sample_gradient(longer.transform(X), basis)[0].sum()
+
+    assert again == pytest.approx(sample_gradient(filled, basis)[0].sum(), rel=0.2)
+
+
+def test_algorithm_3_imputes_a_row_the_same_alone_and_in_a_batch(curved, newton):
+    together = newton.transform(curved.X)
+    for i in (0, 7, 90):
+        alone = newton.transform(curved.X[i : i + 1])
+        np.testing.assert_allclose(alone[0], together[i], rtol=0, atol=1e-9)
+
+
+def test_algorithm_3_respects_bounds(curved):
+    bounds = (-0.5, 0.5)
+    model = fast_kfmc(30, solver="newton", bounds=bounds)
+    with pytest.warns(BoundsWarning):
+        model.fit(curved.X[:80])
+
+    filled = model.transform(curved.X[80:])
+
+    imputed = filled[~curved.observed[80:]]
+    assert imputed.min() >= -0.5
+    assert imputed.max() <= 0.5
+    assert ((imputed > -0.5) & (imputed < 0.5)).any()
+
+
+@pytest.mark.parametrize("change", [{"momentum": 0.2}, {"relaxation": 1.5}], ids=str)
+def test_momentum_and_relaxation_change_fit_and_transform(curved, change):
+    X, model = curved.X[:60], fast_kfmc(15, solver="newton", max_iter=12)
+    base, changed = model.fit(X), clone(model).set_params(**change).fit(X)
+    steps = replace(base._fitted.model.config, **change)
+    moved = copy(base)
+    moved.__dict__["_record"] = replace(
+        base._fitted, model=replace(base._fitted.model, config=steps)
+    )
+
+    assert (changed.dictionary_ != base.dictionary_).any()
+    assert (moved.transform(curved.X) != base.transform(curved.X)).any()  # D is the same
+
+
+def test_momentum_and_relaxation_have_the_values_of_the_paper_by_default(curved):
+    X, model = curved.X[:60], fast_kfmc(15, solver="newton", max_iter=12)
+    given = clone(model).set_params(momentum=0.5, relaxation=1.1)
+    assert (given.fit_transform(X) == model.fit_transform(X)).all()
+
+
+@pytest.mark.parametrize("parameter", ["momentum", "relaxation"])
+def test_parameters_of_newton_are_an_error_with_another_solver(curved, parameter):
+    model = KFMC(**{parameter: 0.5})
+    with pytest.raises(ParameterError, match=r"requires solver='newton'; got solver='lbfgs'"):
+        model.fit(curved.X)
+    assert not hasattr(model, "n_features_in_")
+
+
+@pytest.mark.parametrize("relaxation", [1.0, 0.9])
+def test_a_relaxation_of_at_most_1_is_a_warning_that_names_the_lemma(curved, relaxation, tmp_path):
+    model = fast_kfmc(15, solver="newton", relaxation=relaxation)
+
+    with pytest.warns(
+        RelaxationWarning, match=f"relaxation={relaxation:g} is not above 1.*Lemma 3"
+    ):
+        filled = model.fit_transform(curved.X)
+
+    assert np.isfinite(filled).all()
+    model.transform(curved.X)  # a warning would be an error here, also while saving and loading
+    model.save(tmp_path / "model.hirank")
+    assert hirank.load(tmp_path / "model.hirank").relaxation == relaxation
+
+
+@pytest.mark.filterwarnings("ignore::hirank.exceptions.RelaxationWarning")
+@pytest.mark.parametrize("kernel", ["rbf", "poly"])
+def test_steps_that_diverge_leave_finite_values(curved, kernel):
+    model = KFMC(15, solver="newton", kernel=kernel, momentum=0.99, relaxation=0.1, random_state=0)
+    for filled in (model.fit_transform(curved.X), model.transform(curved.X)):
+        assert np.isfinite(filled).all()
+        assert (filled[curved.observed] == curved.X[curved.observed]).all()
+
+
+@pytest.mark.parametrize("solver", ["lbfgs", "newton"])
+def test_a_dictionary_of_complete_rows_imputes_new_rows(curved, solver):
+    rows = np.random.default_rng(0).permutation(120)
+    train, new = rows[:80], rows[80:]
+    model = fast_kfmc(40, solver=solver, max_iter=150, tol=1e-5)
+
+    unchanged = model.fit_transform(curved.truth[train])
+    filled = model.transform(curved.X[new])
+
+    assert (unchanged == curved.truth[train]).all()
+    assert missing_relative_error(filled, curved.truth[new], curved.observed[new]) < 0.3
+
+
+@pytest.mark.parametrize("solver", ["lbfgs", "newton"])
+def test_one_column(solver):
+    column = np.array([[1.0], [2.0], [np.nan], [4.0]])
+    model = KFMC(solver=solver, random_state=0)
+    for method in (model.fit_transform, model.transform):
+        with pytest.warns(EmptyRowsWarning):
+            filled = method(column)
+        assert filled[2] == pytest.approx(7 / 3)
+    complete = column[[0, 1, 3]]
+    assert (model.fit_transform(complete) == complete).all()
+    assert (model.transform(complete) == complete).all()

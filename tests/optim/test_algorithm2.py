@@ -57,7 +57,7 @@ def test_algorithm_2_matches_the_authors_code(
     """X and D; the authors' own norm is an estimate, which the codes of Poly amplify."""
     X, Z, stream = problem.X, problem.Z, problem.stream
     for k in (1, 2, 3):
-        X, Z, stream = paper_pass(
+        X, Z, stream, _ = paper_pass(
             X,
             problem.observed,
             Z,
@@ -89,7 +89,7 @@ def test_a_pass_cut_in_two_is_one_pass(kernel, batch_size, cut, problem, compile
     whole = problem.run(kernel, batch_size=batch_size, compiled=compiled)
     stream, parts = problem.stream, []
     for rows in (slice(cut), slice(cut, None)):
-        X, Z, stream = paper_pass(
+        X, Z, stream, _ = paper_pass(
             problem.X[rows],
             problem.observed[rows],
             problem.Z[rows],
@@ -116,7 +116,7 @@ def test_inputs_and_observed_entries_stay(kernel, problem, compiled):
     copies = [a.copy() for a in given]
     for array in given:
         array.flags.writeable = False
-    X, Z, stream = problem.run(kernel, compiled=compiled)
+    X, Z, stream, _ = problem.run(kernel, compiled=compiled)
     for array, copy in zip(given, copies, strict=True):
         assert (array == copy).all()
         assert not any(np.shares_memory(array, a) for a in (X, Z, stream.D, stream.last_D))
@@ -126,7 +126,7 @@ def test_inputs_and_observed_entries_stay(kernel, problem, compiled):
 
 def test_any_layout_and_dtype_will_do(problem):
     expected = problem.run()[0].astype(np.float32)
-    X, Z, stream = paper_pass(
+    X, Z, stream, _ = paper_pass(
         np.asfortranarray(problem.X),
         np.asfortranarray(problem.observed),
         problem.Z.astype(np.float32),
@@ -142,7 +142,7 @@ def test_any_layout_and_dtype_will_do(problem):
 @pytest.mark.parametrize("kernel", ["rbf", "poly"])
 def test_with_nothing_missing_only_codes_and_dictionary_move(kernel, problem, reference, compiled):
     problem.X, problem.observed = reference["X"], np.ones(reference["X"].shape, bool)
-    X, Z, stream = problem.run(kernel, compiled=compiled)
+    X, Z, stream, _ = problem.run(kernel, compiled=compiled)
     assert (X == problem.X).all()
     assert (Z != 0).any()
     assert (stream.D != problem.stream.D).any()
@@ -152,7 +152,7 @@ def test_with_nothing_missing_only_codes_and_dictionary_move(kernel, problem, re
 def test_samples_with_nothing_observed_do_no_harm(kernel, problem, compiled):
     problem.observed = problem.observed.copy()
     problem.observed[::5] = False
-    X, _, stream = problem.run(kernel, compiled=compiled)
+    X, _, stream, _ = problem.run(kernel, compiled=compiled)
     assert np.isfinite(X).all()
     assert np.isfinite(stream.D).all()
     assert stream.rejected == 0
@@ -168,7 +168,7 @@ def test_bad_numbers_leave_no_trace_but_a_count(kernel, bad, batch_size, lost, p
     problem.X, problem.observed = problem.X[rows], problem.observed[rows].copy()
     problem.Z = problem.Z[rows]
     problem.X[8, 0], problem.observed[8, 0] = bad, True
-    X, Z, stream = problem.run(kernel, batch_size=batch_size, compiled=compiled)
+    X, Z, stream, _ = problem.run(kernel, batch_size=batch_size, compiled=compiled)
     assert stream.rejected == lost
     assert (stream.D == good[2].D).all()
     assert (np.delete(X, slice(8, 8 + lost), axis=0) == good[0]).all()
@@ -178,7 +178,7 @@ def test_bad_numbers_leave_no_trace_but_a_count(kernel, bad, batch_size, lost, p
 
 def test_rejected_samples_add_up(problem, compiled):
     problem.stream = Algorithm2State(problem.stream.D * np.nan, problem.stream.last_D, rejected=3)
-    X, _, stream = problem.run(compiled=compiled)
+    X, _, stream, _ = problem.run(compiled=compiled)
     assert stream.rejected == 3 + len(X)
     assert (X == problem.X).all()
 
@@ -188,7 +188,7 @@ def test_a_singular_kernel_matrix_is_no_obstacle(kernel, problem, compiled):
     """Equal points and no ridge."""
     problem.stream = Algorithm2State.start(np.repeat(problem.stream.D[:2], 5, axis=0))
     problem.settings = {"rbf": Setting(kernel, 0.0)}
-    X, _, stream = problem.run(compiled=compiled)
+    X, _, stream, _ = problem.run(compiled=compiled)
     assert np.isfinite(X).all()
     assert np.isfinite(stream.D).all()
     assert np.abs(X).max() < 1e3
@@ -201,7 +201,7 @@ def test_without_curvature_nothing_moves(kernel, problem, compiled):
     problem.stream = Algorithm2State.start(D + 1e6 if isinstance(kernel, RBF) else 0 * D)
     problem.X = np.where(problem.observed, problem.X if isinstance(kernel, RBF) else 0, 0)
     problem.settings = {"rbf": Setting(kernel, 1e-3)}
-    X, Z, stream = problem.run(compiled=compiled)
+    X, Z, stream, _ = problem.run(compiled=compiled)
     assert (X == problem.X).all()
     assert (Z == 0).all()
     assert (stream.D == problem.stream.D).all()
@@ -229,7 +229,7 @@ def test_rbf_does_not_depend_on_the_unit(unit, problem, compiled):
 
 def test_an_empty_table_is_a_pass_too(problem, compiled):
     problem.X, problem.observed, problem.Z = problem.X[:0], problem.observed[:0], problem.Z[:0]
-    X, Z, stream = problem.run(compiled=compiled)
+    X, Z, stream, _ = problem.run(compiled=compiled)
     assert X.shape == problem.X.shape
     assert Z.shape == problem.Z.shape
     assert (stream.D == problem.stream.D).all()
@@ -242,7 +242,7 @@ def test_passes_lower_the_error(curved):
     Z = np.zeros((len(X), 30))
     start = np.linalg.norm(X - curved.truth)
     for beta in falling_betas(10):
-        X, Z, stream = paper_pass(X, curved.observed, Z, stream.restart(), Setting(kernel, beta))
+        X, Z, stream, _ = paper_pass(X, curved.observed, Z, stream.restart(), Setting(kernel, beta))
     assert np.linalg.norm(X - curved.truth) < 0.5 * start
 
 
@@ -281,7 +281,7 @@ from hirank.optim.algorithm2 import Algorithm2State, paper_pass
 from hirank.optim.path import Setting
 a = np.load({str(file)!r})
 setting = Setting(RBF({setting.kernel.sigma!r}), {setting.beta!r})
-X, Z, stream = paper_pass(a["X"], a["observed"], a["Z"], Algorithm2State.start(a["D"]), setting)
+X, Z, stream, _ = paper_pass(a["X"], a["observed"], a["Z"], Algorithm2State.start(a["D"]), setting)
 np.save({str(tmp_path / "X.npy")!r}, X)
 """
     source = str(Path(hirank.__file__).parents[1])

@@ -7,6 +7,7 @@ import pytest
 from helpers.model_mutations import fit_models
 
 from hirank.core.bounds import Bounds
+from hirank.online.cost import COURSE
 from hirank.online.prequential import HISTORY
 from hirank.optim.path import Stage
 
@@ -42,6 +43,9 @@ def records():
         "scores": window.scores,
         "algorithm2": algorithm2,
         "algorithm2_model": algorithm2.model,
+        "steps": algorithm2.model.steps,
+        "cost": algorithm2.cost,
+        "newton": models["poly"]._fitted.model,
     }
 
 
@@ -67,6 +71,8 @@ CHANGES = [
     ("dictionary", {"D": np.zeros((0, 4))}, "points and settings"),
     ("dictionary", {"D": 1e200 * ones(3, 4)}, "within"),
     ("dictionary", {"bounds": bounds(3)}, "bounds must describe 4"),
+    ("newton", {"D": np.zeros((0, 4))}, "points and settings"),
+    ("newton", {"bounds": bounds(3)}, "bounds must describe 4"),
     ("setting", {"beta": 0.0}, "beta must be positive"),
     ("setting", {"alpha": -1.0}, "alpha not negative"),
     ("mixture", {"weights": np.zeros(0)}, "sum to 1"),
@@ -113,9 +119,11 @@ CHANGES = [
     ("algorithm2", {"width": 5}, "5 features"),
     ("algorithm2", {"pending": np.full((1, 4), INF)}, "no infinite value"),
     ("algorithm2", {"seed": 2**32}, "seed must be below"),
-    ("algorithm2_model", {"max_inner": 0}, "from 1 to 10000"),
-    ("algorithm2_model", {"max_inner": 10**6}, "from 1 to 10000"),
-    ("algorithm2_model", {"tol": -1.0}, "tol not negative"),
+    ("steps", {"max_iter": 0}, "from 1 to 10000"),
+    ("steps", {"max_iter": 10**6}, "from 1 to 10000"),
+    ("steps", {"momentum": 1.0}, "momentum must be from 0 to below 1"),
+    ("cost", {"history": np.array([(1, NAN)], COURSE)}, "costs must be finite"),
+    ("cost", {"history": np.array([(0, 1.0)], COURSE)}, "samples positive"),
     ("algorithm2_model", {"unit": np.zeros(4)}, "unit must be positive"),
     ("algorithm2_model", {"unit": ones(3)}, "the 4 features that vary"),
 ]

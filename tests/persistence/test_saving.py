@@ -23,7 +23,11 @@ from hirank.selection.trial import TrialResult
 
 QUICK = {"max_iter": 3, "random_state": 0}
 STREAM = {"n_components": 5, "n_warmup": 40, "batch_size": 20, "max_iter": 5, "random_state": 0}
-STREAMS = {"window": (OnlineImputer, {**STREAM, "window": 60}), "algorithm2": (OnlineKFMC, STREAM)}
+STREAMS = {
+    "window": (OnlineImputer, {**STREAM, "window": 60}),
+    "algorithm2": (OnlineKFMC, STREAM),
+    "recorded": (OnlineKFMC, {**STREAM, "momentum": 0.2, "relaxation": 1.5, "record_cost": True}),
+}
 
 
 def tables():
@@ -79,6 +83,11 @@ CASES = {
     "poly": (KFMC, "curve", {"n_components": 5, "kernel": "poly"}),
     "kernel object": (KFMC, "curve", {"n_components": 5, "kernel": Poly(3, 0.5)}),
     "newton": (KFMC, "curve", {"n_components": 5, "solver": "newton"}),
+    "damped": (
+        KFMC,
+        "curve",
+        {"n_components": 5, "solver": "newton", "momentum": 0.2, "relaxation": 1.5},
+    ),
     "odd dictionary": (KFMC, "odd", {"solver": "newton", "add_indicator": True, "bounds": (-9, 9)}),
     "flat dictionary": (KFMC, "flat", {}),
     "unscaled": (KFMC, "local", {"scale": False, "solver": "newton"}),
@@ -162,6 +171,7 @@ def test_all_families_and_records_are_among_the_cases(fitted):
     types = {leaf for state in states for path, leaf in state.items() if path.endswith("/type")}
 
     assert {"Dictionary", "Mixture", "Subspace", "Calibration", "HeldOut", "Bounds"} <= types
+    assert {"NewtonDictionary", "Algorithm3Config"} <= types
     assert {"TemporalSmoother", "TimeAxis", "TailCompression", "RBF", "Poly"} <= types
     assert len(families) >= 4
 
@@ -236,6 +246,11 @@ def test_a_loaded_stream_continues_to_the_bit(stream, name, rows, tmp_path):
     one, two = (quiet(m.partial_fit_transform, more) for m in (model, loaded))
     assert one.tobytes() == two.tobytes()
     assert not differences(loaded.get_state(), model.get_state())
+    if kind is OnlineKFMC:
+        assert loaded.cost_ == model.cost_ > 0
+    if params.get("record_cost"):
+        assert len(model.cost_history_) == 20 * model.n_iter_
+        assert (loaded.cost_history_ == model.cost_history_).all()
 
 
 def test_a_random_state_object_is_none_in_the_file_of_a_table(tmp_path):
@@ -393,7 +408,7 @@ def test_nothing_is_imported_or_run(fitted, tmp_path):
 MODELS = Path(__file__).parents[1] / "data" / "models"
 
 
-@pytest.mark.parametrize("name", ["imputer", "kfmc", "online_imputer", "online_kfmc"])
+@pytest.mark.parametrize("name", ["imputer", "kfmc", "newton", "online_imputer", "online_kfmc"])
 def test_files_of_this_format_are_read(name):
     model = hirank.load(MODELS / f"{name}_{FORMAT}.hirank")
     with np.load(MODELS / f"expected_{FORMAT}.npz", allow_pickle=False) as expected:

@@ -85,7 +85,7 @@ class Gradient(NamedTuple):
 
 def codes(X: Array, basis: Basis) -> Array:
     """Return the optimal codes Z = K A^-1 of the samples X, n x m -> n x r."""
-    return _codes_and_residuals(X, basis)[0]
+    return codes_and_residuals(X, basis)[0]
 
 
 def objective(X: Array, Z: Array, basis: Basis) -> float:
@@ -117,7 +117,7 @@ def _coordinates_and_slope(
     return V, S
 
 
-def _codes_and_residuals(
+def codes_and_residuals(
     X: Array, basis: Basis, out: tuple[Array | None, Array | None] = (None, None)
 ) -> tuple[Array, Array, Array]:
     """Return the codes Z = V R, the slope S of K (both n x r) and each sample's part of F (n).
@@ -131,7 +131,7 @@ def _codes_and_residuals(
     return V, S, residual
 
 
-def _pull_rows(P: Array, X: Array, basis: Basis, out: Array | None = None) -> Array:
+def pull_samples(P: Array, X: Array, basis: Basis, out: Array | None = None) -> Array:
     """Return the gradient of F in X, n x m, from P = Z * S."""
     gradient: Array = np.negative(basis.bound.pull_rows(P, X), out=out)
     own = basis.kernel.diag_gradient(X)
@@ -142,9 +142,9 @@ def _pull_rows(P: Array, X: Array, basis: Basis, out: Array | None = None) -> Ar
 
 def sample_gradient(X: Array, basis: Basis) -> tuple[Array, Array]:
     """Return each sample's part of F, n, and its gradient, n x m; also of stacks, ... x n x m."""
-    Z, S, residual = _codes_and_residuals(X, basis)
+    Z, S, residual = codes_and_residuals(X, basis)
     Z *= S
-    return residual, _pull_rows(Z, X, basis)
+    return residual, pull_samples(Z, X, basis)
 
 
 def gradient_without(
@@ -155,7 +155,7 @@ def gradient_without(
     Point ``point[i]`` is left out of sample i where ``left_out[i]`` is true. To remove a point is a
     rank-one change of A^-1.
     """
-    Z, S, residual = _codes_and_residuals(X, basis)
+    Z, S, residual = codes_and_residuals(X, basis)
     columns = np.ascontiguousarray(basis.root[:, point].T)  # n x r: A^-1 = R'R
     pivot = np.einsum("ij,ij->i", columns, columns)
     z = np.where(left_out, Z[np.arange(len(X)), point], 0)
@@ -164,7 +164,7 @@ def gradient_without(
     times_lower(columns, basis.root, transposed=False)
     Z -= columns
     Z *= S
-    return residual, _pull_rows(Z, X, basis)
+    return residual, pull_samples(Z, X, basis)
 
 
 def reduced_gradient(
@@ -182,11 +182,11 @@ def reduced_gradient(
     def block(rows: slice) -> tuple[float, Array, Array] | tuple[float, None, None]:
         x = X[rows]
         memory = workers.scratch((2, len(x), r), X.dtype)
-        Z, S, residual = _codes_and_residuals(x, basis, (memory[0], memory[1]))
+        Z, S, residual = codes_and_residuals(x, basis, (memory[0], memory[1]))
         ZZ = Z.T @ Z if wrt_D else None
         Z *= S
         if grad_X is not None:
-            _pull_rows(Z, x, basis, out=grad_X[rows])
+            pull_samples(Z, x, basis, out=grad_X[rows])
         value = float(residual.sum(dtype=np.float64))
         return (value, ZZ, basis.bound.pull_points(Z, x)) if ZZ is not None else (value, None, None)
 

@@ -15,6 +15,7 @@ from hirank.models.calibration import Calibration
 from hirank.models.dictionary import Dictionary, RowModel, complete_rows
 from hirank.models.gaps import too_long
 from hirank.models.mixture import Mixture
+from hirank.models.newton_dictionary import NewtonDictionary
 from hirank.models.stacking import Stack
 from hirank.models.temporal_smoother import TemporalSmoother
 from hirank.optim.trace import RunInfo
@@ -71,7 +72,7 @@ class FittedTable:
 class FittedKFMC(FittedTable):
     """Everything that `KFMC.fit` learned."""
 
-    model: Dictionary
+    model: Dictionary | NewtonDictionary  # by L-BFGS, or by the paper's Newton steps
 
     @property
     def dictionary(self) -> Array:

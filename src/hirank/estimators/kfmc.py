@@ -22,13 +22,15 @@ from hirank.estimators.fitted import FittedKFMC
 from hirank.estimators.saving import save
 from hirank.estimators.validation import (
     KERNEL_RULES,
+    NEWTON_RULES,
     check_n_components,
     check_table,
     is_missing,
     make_kernel,
     make_rng,
+    warn_of_relaxation,
 )
-from hirank.exceptions import InputError
+from hirank.exceptions import InputError, ParameterError
 from hirank.kernels import Kernel
 from hirank.models.dictionary import Dictionary
 from hirank.models.fit_dictionary import (
@@ -38,6 +40,9 @@ from hirank.models.fit_dictionary import (
     fit_dictionary,
 )
 from hirank.models.new_features import complete_features
+from hirank.models.newton_dictionary import NewtonDictionary
+from hirank.optim.algorithm3 import MAX_STEPS, Algorithm3Config
+from hirank.optim.newton import MOMENTUM, RELAXATION
 from hirank.optim.path import (
     BANDWIDTHS,
     LAST_BETA,
@@ -83,7 +88,15 @@ class KFMC(BaseImputer[FittedKFMC]):
         1e-3. A path also ends earlier, where held-out entries are recovered best.
     solver : {"lbfgs", "newton"}, default="lbfgs"
         ``"lbfgs"`` minimizes over missing entries and dictionary together, along a path from
-        strong to weak regularization. ``"newton"`` is Algorithm 1 of the paper.
+        strong to weak regularization. ``"newton"`` is Algorithm 1 of the paper, and ``transform``
+        then is its Algorithm 3, with the same momentum, relaxation, `max_iter` and `tol`.
+    momentum : float, optional
+        eta of the paper: the part of the last Newton step that is added to the next, from 0 to
+        below 1. By default 0.5. Requires ``solver="newton"``.
+    relaxation : float, optional
+        tau of the paper: the factor by which Newton steps are shortened. By default 1.1. With 1 or
+        less, Lemma 3 of the paper does not hold, and a warning is issued. Requires
+        ``solver="newton"``.
     bounds : pair, list of pairs or dict, optional
         Limits of imputed values: a pair ``(lower, upper)`` for all features, one for each, or a
         dictionary from names or numbers of columns to pairs; None is no limit. Observed values
@@ -91,9 +104,11 @@ class KFMC(BaseImputer[FittedKFMC]):
     scale : {"auto", "standard", "robust"} or bool, default="auto"
         As in :class:`Imputer`.
     max_iter : int, default=250
-        Maximum number of steps in each stage (``"newton"`` has one stage).
+        Maximum number of steps in each stage (``"newton"`` has one stage), and of Algorithm 3 for
+        each row, there at most 10 000.
     tol : float, default=1e-3
-        A stage ends when the objective fell by less than this fraction over ten steps.
+        A stage ends when the objective fell by less than this fraction over ten steps; a row of
+        Algorithm 3 ends when its part of the objective did.
     max_time : float, optional
         Seconds that a fit may take; then it ends with what it has.
     missing_values, add_indicator, keep_empty_features
@@ -131,7 +146,7 @@ class KFMC(BaseImputer[FittedKFMC]):
     -----
     Observed entries are returned bit for bit. ``fit_transform`` returns the solution of the fit;
     ``transform`` imputes with the dictionary fixed, each row on its own, the same alone and in any
-    batch.
+    batch. A table may be complete: then only the dictionary is fitted, for new rows.
 
     Examples
     --------
@@ -144,6 +159,12 @@ class KFMC(BaseImputer[FittedKFMC]):
     >>> filled = KFMC(20, random_state=0).fit_transform(X)
     >>> bool(np.abs(filled - truth).max() < 0.05)
     True
+
+    A dictionary from complete rows, by Algorithm 1, and new rows imputed by Algorithm 3:
+
+    >>> model = KFMC(20, solver="newton", momentum=0.5, relaxation=1.1, random_state=0).fit(truth)
+    >>> bool(np.abs(model.transform(X) - truth).max() < 0.1)
+    True
     """
 
     n_components: int | str = "auto"
@@ -155,6 +176,8 @@ class KFMC(BaseImputer[FittedKFMC]):
     alpha: float = 0.0
     beta: float | None = None
     solver: str = "lbfgs"
+    momentum: float | None = None
+    relaxation: float | None = None
     bounds: Any = None
     max_iter: int = 250
     tol: float = 1e-3
@@ -167,6 +190,7 @@ class KFMC(BaseImputer[FittedKFMC]):
         "max_iter": count(),
         "tol": number(least=0),
         "max_time": optional(number(above=0)),
+        **{name: optional(rule) for name, rule in NEWTON_RULES.items()},
     }
 
     def complete_features(self, X: Any, features: Any) -> Array:
@@ -237,6 +261,11 @@ class KFMC(BaseImputer[FittedKFMC]):
     def _check_params(self) -> None:
         super()._check_params()
         make_kernel(self)  # checks degree and offset
+        for name in NEWTON_RULES:
+            if self.solver != "newton" and getattr(self, name) is not None:
+                raise ParameterError(
+                    name, f"requires {{solver}}='newton'; got {{solver}}={self.solver!r}.", "solver"
+                )
 
     def _max_steps(self) -> int:
         return (len(self._stages()) + 1) * self.max_iter
@@ -266,14 +295,16 @@ class KFMC(BaseImputer[FittedKFMC]):
         config = SolverConfig(self.alpha, self.max_iter, self.tol)
         problem = DictionaryProblem(X, data.known, r, make_kernel(self), stages, config, bounds)
         monitor, rng = Monitor(data.callback, max_time=self.max_time), make_rng(self.random_state)
+        steps = self._newton_steps() if self.solver == "newton" else None
         if not X.shape[1]:
             solution = PathSolution.empty(X, r)
-        elif self.solver == "newton":
-            solution = fit_algorithm1(problem, rng, monitor)
+        elif steps is not None:
+            solution = fit_algorithm1(
+                problem, rng, monitor, momentum=steps.momentum, relaxation=steps.relaxation
+            )
         else:
             with Workers() as workers:
                 solution = fit_dictionary(problem, workers, rng, monitor)
-        settings = rescale_ridges(solution.settings, stages, solution.D)
         reached = len(solution.settings), len(stages)
         run = monitor.finish(
             solution.reason,
@@ -282,5 +313,18 @@ class KFMC(BaseImputer[FittedKFMC]):
             max_iter=self.max_iter,
             stage=reached if reached[0] < reached[1] else None,
         )
-        model = Dictionary(solution.D, settings, bounds=bounds)
+        model: Dictionary | NewtonDictionary
+        if steps is None:
+            settings = rescale_ridges(solution.settings, stages, solution.D)
+            model = Dictionary(solution.D, settings, bounds=bounds)
+        else:
+            model = NewtonDictionary(solution.D, solution.settings, steps, bounds)
         return FittedKFMC(data.columns, model, run, data.seconds), solution.X
+
+    def _newton_steps(self) -> Algorithm3Config:
+        """Return how Algorithms 1 and 3 move, with a warning if Lemma 3 does not hold."""
+        momentum = MOMENTUM if self.momentum is None else float(self.momentum)
+        relaxation = RELAXATION if self.relaxation is None else float(self.relaxation)
+        warn_of_relaxation(relaxation)
+        max_iter = min(int(self.max_iter), MAX_STEPS)
+        return Algorithm3Config(momentum, relaxation, max_iter, float(self.tol))

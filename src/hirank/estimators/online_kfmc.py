@@ -7,14 +7,15 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
-from hirank._checks import Rule, choice, count
+from hirank._checks import Rule, choice, count, flag
 from hirank._typing import Array
 from hirank.estimators.callbacks import reporting
 from hirank.estimators.online_base import BaseOnline
-from hirank.estimators.validation import make_kernel
+from hirank.estimators.validation import NEWTON_RULES, make_kernel, warn_of_relaxation
 from hirank.kernels import RBF
-from hirank.online.algorithm2 import MAX_INNER, Algorithm2Stream
+from hirank.online.algorithm2 import Algorithm2Stream
 from hirank.online.config import Algorithm2Config
 from hirank.optim.algorithm2 import (
     BANDWIDTH,
@@ -24,7 +25,8 @@ from hirank.optim.algorithm2 import (
     POLY_BETA,
     STREAM_BETA,
 )
-from hirank.optim.path import SolverConfig
+from hirank.optim.algorithm3 import MAX_STEPS, Algorithm3Config
+from hirank.optim.newton import MOMENTUM, RELAXATION
 from hirank.optim.trace import Callback, Step
 
 
@@ -110,15 +112,32 @@ last_update_, n_features_in_, feature_names_in_
     batch_size: int = 1
     max_iter: int = 50
     tol: float = 1e-5
+    momentum: float = MOMENTUM
+    relaxation: float = RELAXATION
+    record_cost: bool = False
     drift_detection: str = "monitor"
 
     _record_type: ClassVar[Any] = Algorithm2Stream
     _rules: ClassVar[dict[str, Rule]] = {
         "drift_detection": choice("monitor", "off"),
-        "max_iter": count(most=MAX_INNER),
+        "max_iter": count(most=MAX_STEPS),
+        "record_cost": flag,
+        **NEWTON_RULES,
     }
 
+    @property
+    def cost_(self) -> float:
+        return self._stream.cost.mean
+
+    @property
+    def cost_history_(self) -> NDArray[np.void]:
+        cost = self._stream.cost
+        if not cost.every:
+            raise AttributeError("The cost was not recorded. Use record_cost=True.")
+        return cost.history.copy()
+
     def _config(self) -> Algorithm2Config:
+        warn_of_relaxation(self.relaxation)
         kernel, alpha, beta, falling = make_kernel(self), float(self.alpha), self.beta, None
         rbf = isinstance(kernel, RBF)
         if beta is None:
@@ -134,11 +153,18 @@ last_update_, n_features_in_, feature_names_in_
             bandwidth=BANDWIDTH if self.bandwidth == "path" else float(self.bandwidth),
             beta=float(beta),
             n_components=lambda n: self._points(n, at_most=False),
-            solver=SolverConfig(alpha, int(self.max_iter), float(self.tol)),
+            alpha=alpha,
+            steps=Algorithm3Config(
+                float(self.momentum),
+                float(self.relaxation),
+                int(self.max_iter),
+                tol_change=float(self.tol),
+            ),
             scale=bool(self.scale),
             batch_size=int(self.batch_size),
             n_warmup=n_warmup,
             monitor=self.drift_detection == "monitor",
+            record_cost=bool(self.record_cost),
             n_passes=int(self.n_passes),
             falling=falling,
         )

@@ -14,7 +14,7 @@ from hirank._checks import Rule, count, number, optional
 from hirank._text import alternatives
 from hirank._typing import Array, BoolArray
 from hirank.core.scaling import SCALES
-from hirank.exceptions import InputError, ParameterError
+from hirank.exceptions import InputError, ParameterError, RelaxationWarning, warn
 from hirank.kernels import KERNELS, Kernel, Poly
 
 
@@ -56,6 +56,18 @@ KERNEL_RULES: dict[str, Rule] = {
     "alpha": number(least=0),
 }
 """Rules of the parameters of a dictionary."""
+
+NEWTON_RULES: dict[str, Rule] = {
+    "momentum": number(least=0, below=1),
+    "relaxation": number(above=0),
+}
+"""Rules of the parameters of the paper's Newton steps."""
+
+
+def warn_of_relaxation(relaxation: float) -> None:
+    """Warn if Lemma 3 of the paper does not hold for the relaxation of its Newton steps."""
+    if relaxation <= 1:
+        warn(RelaxationWarning(float(relaxation)))
 
 
 def make_kernel(estimator: Any) -> Kernel:

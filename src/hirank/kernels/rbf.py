@@ -57,7 +57,7 @@ class RBF(Kernel):
         return H * self._inverse_square()
 
     def sample_curvature(self, P: Array, X: Array) -> Array:
-        return -P.sum(axis=1) * self._inverse_square()
+        return -P.sum(axis=-1) * self._inverse_square()
 
     def resolve(self, X: Array, bandwidth: float) -> RBF:
         if self.sigma is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated, Protocol
 
@@ -66,20 +67,30 @@ class Dictionary:
 
     def coordinates(self, X: Array) -> Array:
         """Return completed rows in coordinates of the dictionary's span, n x v -> n x r."""
-        if not self.settings:  # no feature varies
-            return np.zeros((len(X), len(self.D)))
-        return coordinates(X, self.settings[-1].basis(self.D))
+        return span_coordinates(X, self.D, self.settings)
 
     def check(self) -> None:
         """Raise ValueError if the parts do not fit together."""
-        r, v = self.D.shape
         if not 0 < self.rounds <= MAX_ROUNDS or len(self.settings) > MAX_STAGES:
             raise ValueError(
                 f"there must be 1 to {MAX_ROUNDS} rounds and up to {MAX_STAGES} settings"
             )
-        if v and not (r and self.settings):
-            raise ValueError("there must be points and settings")
-        if np.abs(self.D).max(initial=0.0) > MAX_COORDINATE:
-            raise ValueError(f"points must be within {MAX_COORDINATE:g}")
-        if self.bounds is not None and len(self.bounds.lower) != v:
-            raise ValueError(f"bounds must describe {v} features")
+        check_points(self.D, self.settings, self.bounds)
+
+
+def span_coordinates(X: Array, D: Array, settings: Sequence[Setting]) -> Array:
+    """Return completed rows, n x v, in coordinates of the span of D in the last stage, n x r."""
+    if not settings:  # no feature varies
+        return np.zeros((len(X), len(D)))
+    return coordinates(X, settings[-1].basis(D))
+
+
+def check_points(D: Array, settings: Sequence[Setting], bounds: Bounds | None) -> None:
+    """Raise ValueError if points, r x v, cannot be used with these settings and bounds."""
+    r, v = D.shape
+    if v and not (r and settings):
+        raise ValueError("there must be points and settings")
+    if np.abs(D).max(initial=0.0) > MAX_COORDINATE:
+        raise ValueError(f"points must be within {MAX_COORDINATE:g}")
+    if bounds is not None and len(bounds.lower) != v:
+        raise ValueError(f"bounds must describe {v} features")

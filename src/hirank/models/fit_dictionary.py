@@ -15,7 +15,7 @@ from hirank.core.threads import Workers
 from hirank.kernels import Kernel
 from hirank.optim.early_stopping import BestStage
 from hirank.optim.lbfgs import LBFGS
-from hirank.optim.newton import Newton
+from hirank.optim.newton import MOMENTUM, RELAXATION, Newton
 from hirank.optim.path import PathPoint, PathSolution, SolverConfig, Stage, minimize_path
 from hirank.optim.restarts import restart_samples
 from hirank.optim.trace import Monitor
@@ -112,7 +112,12 @@ def fit_path(
 
 
 def fit_algorithm1(
-    problem: DictionaryProblem, rng: np.random.Generator, monitor: Monitor | None = None
+    problem: DictionaryProblem,
+    rng: np.random.Generator,
+    monitor: Monitor | None = None,
+    *,
+    momentum: float = MOMENTUM,
+    relaxation: float = RELAXATION,
 ) -> PathSolution:
     """Run Algorithm 1 of the paper, which starts from zeros and a normal random dictionary.
 
@@ -121,7 +126,8 @@ def fit_algorithm1(
     start = np.where(problem.observed, problem.X, 0).astype(problem.X.dtype, copy=False)
     start = clip_missing(problem.bounds, start, problem.observed)
     D = rng.standard_normal((problem.n_components, start.shape[1])).astype(start.dtype)
-    solver = Newton(problem.observed, bounds=problem.bounds, tol=problem.config.tol)
+    tol = problem.config.tol
+    solver = Newton(problem.observed, momentum, relaxation, bounds=problem.bounds, tol=tol)
     monitor = monitor or Monitor()
     return minimize_path(
         solver, problem.kernel, problem.stages, (start, D), problem.config, monitor

@@ -16,8 +16,9 @@ from numpy.typing import NDArray
 
 from hirank._typing import Array, BoolArray, IntArray
 from hirank.core.bounds import Bounds, Box, make_box
-from hirank.core.objective import Basis, codes, sample_gradient
+from hirank.core.objective import Basis, sample_gradient
 from hirank.core.threads import Workers
+from hirank.optim.algorithm3 import Algorithm3Config, run_algorithm3
 from hirank.optim.path import Setting
 from hirank.optim.quasi_newton import minimize_rows
 
@@ -30,6 +31,8 @@ BLOCK = 10 * ROWS_PER_BLOCK
 MEMORY = 6
 ROUNDS = 14
 """Evaluations per stage."""
+TYPICAL_STEPS = 30
+"""Of Algorithm 3, to estimate its cost (docs/notes/out_of_sample.md)."""
 
 
 def complete_samples(
@@ -65,39 +68,31 @@ def complete_samples(
     return np.where(observed, X, np.concatenate(filled)) if filled else X.copy()
 
 
-def paper_samples(
+def complete_by_algorithm3(
     X: Array,
     observed: BoolArray,
     basis: Basis,
+    config: Algorithm3Config,
+    workers: Workers,
     *,
-    max_iter: int = 30,
-    tol: float = 1e-5,
-    momentum: float = 0.5,
-    relaxation: float = 1.1,
-) -> tuple[Array, Array]:
-    """Run Algorithm 3 of the paper; return completed X, n x m, and codes Z, n x r.
+    bounds: Bounds | None = None,
+) -> Array:
+    """Impute the missing entries of X, n x m, by Algorithm 3 of the paper, starting from 0."""
+    basis.prepare()
 
-    Missing entries start from the values of X. Each row stops when neither its codes nor its
-    entries change by `tol` or more. The authors' code takes `relaxation` 1.1 for the RBF kernel and
-    1 (none) for the polynomial one.
-    """
-    kernel = basis.kernel
-    Z = np.zeros((len(X), len(basis.D)), X.dtype)
-    last = np.zeros_like(X)
-    active = np.ones((len(X), 1), bool)
-    for _ in range(max_iter):
-        new_Z = codes(X, basis)
-        P = -new_Z * basis.bound.rows(X)[1]
-        curvature = relaxation * np.abs(kernel.sample_curvature(P, X))[:, None]
-        step = momentum * last + sample_gradient(X, basis)[1] / curvature
-        new_X = np.where(observed, X, X - step)
-        moved = np.maximum(np.abs(new_Z - Z).max(axis=1), np.abs(new_X - X).max(axis=1))
-        X, Z = np.where(active, new_X, X), np.where(active, new_Z, Z)
-        last = step
-        active = active & (moved >= tol)[:, None]
-        if not active.any():
-            break
-    return X, Z
+    def block(rows: slice) -> Array:
+        x, seen = _pad(X[rows], 0), _pad(observed[rows], True)
+        start = _stack(np.where(seen, x, 0))
+        box = make_box(bounds, _stack(seen), x.dtype)
+        done = run_algorithm3(start, _stack(seen), basis, config, box).result()
+        return done.reshape(x.shape)[: rows.stop - rows.start]
+
+    n, r = len(X), len(basis.D)
+    # Smaller than BLOCK: a block takes as many steps as its slowest row.
+    size = 4 * ROWS_PER_BLOCK
+    blocks = [slice(i, min(i + size, n)) for i in range(0, n, size)]
+    filled = [*workers.map(block, blocks, 1.0 * n * r * (r + X.shape[1]) * TYPICAL_STEPS)]
+    return np.where(observed, X, np.concatenate(filled)) if filled else X.copy()
 
 
 def nearest(X: Array, observed: BoolArray, D: Array) -> IntArray:

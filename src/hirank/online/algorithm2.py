@@ -17,19 +17,19 @@ from hirank.core.masking import mask_row_entries
 from hirank.core.scaling import Scaling
 from hirank.core.threads import Workers
 from hirank.exceptions import SkippedRowsWarning, warn
-from hirank.kernels import Kernel, Poly
-from hirank.models.out_of_sample import paper_samples
+from hirank.kernels import Kernel
+from hirank.models.out_of_sample import complete_by_algorithm3
 from hirank.online.buffer import column_means
 from hirank.online.config import Algorithm2Config
+from hirank.online.cost import EmpiricalCost
 from hirank.online.prequential import PrequentialScores
 from hirank.online.window import Update
-from hirank.optim.algorithm2 import Algorithm2State, falling_betas, paper_pass
+from hirank.optim.algorithm2 import Algorithm2State, Pass, falling_betas, paper_pass
+from hirank.optim.algorithm3 import Algorithm3Config
 from hirank.optim.path import Setting
 
 BLOCK = 50
 """Rows whose held-out entries are predicted together."""
-MAX_INNER = 10_000
-"""Largest number of inner steps for a row, so that a changed model file does not take minutes."""
 
 
 @dataclass(frozen=True)
@@ -40,8 +40,7 @@ class Algorithm2Model:
     setting: Setting
     state: Algorithm2State  # dictionary and momentum, in scaled units, r x v
     unit: Annotated[Array, Shape("v")]  # standard deviations, in scaled units
-    max_inner: int
-    tol: float
+    steps: Algorithm3Config  # of the missing entries of each row
 
     @property
     def D(self) -> Array:
@@ -78,16 +77,9 @@ class Algorithm2Model:
 
     def complete_scaled(self, X: Array, known: BoolArray) -> Array:
         """Impute scaled rows, n x v; means where that fails, and for rows without a value."""
-        relaxation = 1.0 if isinstance(self.setting.kernel, Poly) else 1.1
-        with Workers(), np.errstate(all="ignore"):
-            done = paper_samples(
-                X,
-                known,
-                self.setting.basis(self.D),
-                max_iter=self.max_inner,
-                tol=self.tol,
-                relaxation=relaxation,
-            )[0]
+        with Workers() as workers:
+            basis = self.setting.basis(self.D)
+            done = complete_by_algorithm3(X, known, basis, self.steps, workers)
         fine = np.isfinite(done.sum(axis=1)) & known.any(axis=1)
         return np.where(fine[:, None], done, np.where(known, X, self.columns.scaled_means))
 
@@ -96,10 +88,8 @@ class Algorithm2Model:
         v = int(self.columns.scaling.varying.sum())
         if self.D.shape[1] != v or len(self.unit) != v or not len(self.D):
             raise ValueError(f"dictionary and unit must describe the {v} features that vary")
-        if not 0 < self.max_inner <= MAX_INNER:
-            raise ValueError(f"max_inner must be from 1 to {MAX_INNER}; got {self.max_inner}")
-        if self.tol < 0 or not (self.unit > 0).all():
-            raise ValueError("unit must be positive, and tol not negative")
+        if not (self.unit > 0).all():
+            raise ValueError("unit must be positive")
 
 
 @dataclass(frozen=True)
@@ -111,6 +101,7 @@ class Algorithm2Stream:
     pending: Annotated[Array, Shape("p m", finite=False)]  # rows that do not fill a batch yet
     model: Algorithm2Model | None = None
     scores: PrequentialScores = field(default_factory=PrequentialScores)
+    cost: EmpiricalCost = field(default_factory=EmpiricalCost)
     samples: int = 0
     batches: int = 0
     update: Update = Update.NONE
@@ -180,11 +171,15 @@ class Algorithm2Stream:
         Z, state = np.zeros((len(X), len(model.D))), model.state
         for number, beta in enumerate(_betas(config), start=1):
             setting = replace(model.setting, beta=float(beta))
-            X, Z, state = _pass(X, known, Z, state.restart(), setting, config)
-            after = replace(model, state=state, setting=setting)
-            batches = number * -(-len(X) // config.batch_size)
-            after_pass = replace(stream, model=after, samples=len(rows), batches=batches)
-            yield after_pass, model.unscale(X, rows)
+            X, Z, state, costs = _pass(X, known, Z, state.restart(), setting, config)
+            stream = replace(
+                stream,
+                model=replace(model, state=state, setting=setting),
+                cost=stream.cost.restart().add(costs),
+                samples=len(rows),
+                batches=number * -(-len(X) // config.batch_size),
+            )
+            yield stream, model.unscale(X, rows)
 
     def start(self, rows: Array, config: Algorithm2Config) -> Algorithm2Stream:
         """Determine scaling and bandwidth on rows, n x m, and draw the dictionary."""
@@ -196,19 +191,17 @@ class Algorithm2Stream:
         varying = columns.scaling.varying
         X, known = columns.scale(rows, observed)
         X = np.where(known, X, 0)
-        setting = Setting(
-            config.kernel.resolve(X, config.bandwidth), config.beta, float(config.solver.alpha)
-        )
+        setting = Setting(config.kernel.resolve(X, config.bandwidth), config.beta, config.alpha)
         D = rng.standard_normal((config.n_components(len(X)), X.shape[1]))
         model = Algorithm2Model(
             columns,
             setting,
             Algorithm2State.start(D),
             spread[varying] / columns.scaling.spread[varying],
-            config.solver.max_iter,
-            config.solver.tol,
+            config.steps,
         )
-        return replace(self, model=model, update=Update.STARTED)
+        cost = EmpiricalCost().recorded(config.record_cost)
+        return replace(self, model=model, cost=cost, update=Update.STARTED)
 
     def _learn(self, count: int, config: Algorithm2Config) -> tuple[Algorithm2Stream, Array]:
         """Learn from the first `count` pending rows, and return them imputed."""
@@ -217,6 +210,7 @@ class Algorithm2Stream:
         rows, pending = self.pending[:count], self.pending[count:]
         X, known = model.scale(rows)
         scores, filled, state = self.scores, X.copy(), model.state
+        cost = self.cost.recorded(config.record_cost)
         size = _block_size(config)
         for start in range(0, count if X.shape[1] else 0, size):
             part = slice(start, start + size)
@@ -226,16 +220,18 @@ class Algorithm2Stream:
                 rng = np.random.default_rng([self.seed, at])
                 scores = scores.add(_held_out_errors(now, X[part], known[part], rng), at)
             Z = np.zeros((len(X[part]), len(model.D)))
-            filled[part], _, state = _pass(X[part], known[part], Z, state, model.setting, config)
-        done = replace(
+            done = _pass(X[part], known[part], Z, state, model.setting, config)
+            filled[part], state, cost = done.X, done.state, cost.add(done.costs)
+        stream = replace(
             self,
             pending=pending,
-            model=replace(model, state=state),
+            model=replace(model, state=state, steps=config.steps),
             scores=scores,
+            cost=cost,
             batches=self.batches + -(-count // config.batch_size),
             update=Update.REFINED,
         )
-        return done, model.unscale(filled, rows)
+        return stream, model.unscale(filled, rows)
 
     def check(self) -> None:
         """Raise ValueError if the parts do not fit together."""
@@ -269,25 +265,28 @@ def _pass(
     state: Algorithm2State,
     setting: Setting,
     config: Algorithm2Config,
-) -> tuple[Array, Array, Algorithm2State]:
+) -> Pass:
     with Workers():  # BLAS on one thread: these products are small
-        X, Z, after = paper_pass(
+        done = paper_pass(
             X,
             known,
             Z,
             state,
             setting,
             batch_size=config.batch_size,
-            max_inner=config.solver.max_iter,
-            tol=config.solver.tol,
+            max_inner=config.steps.max_iter,
+            tol=config.steps.tol_change,
+            momentum=config.steps.momentum,
+            relaxation=config.steps.relaxation,
         )
-    if after.rejected > state.rejected:
+    rejected = done.state.rejected - state.rejected
+    if rejected:
         reason = (
             "they led to numbers that are not finite. Check their values, use scale=True, or "
             "OnlineImputer."
         )
-        warn(SkippedRowsWarning(after.rejected - state.rejected, reason))
-    return X, Z, after
+        warn(SkippedRowsWarning(rejected, reason))
+    return done
 
 
 def _betas(config: Algorithm2Config) -> Array:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from hirank.kernels import Kernel
+from hirank.optim.algorithm3 import Algorithm3Config
 from hirank.optim.path import SolverConfig, Stage
 
 
@@ -44,10 +45,12 @@ class Algorithm2Config:
     bandwidth: float
     beta: float
     n_components: Callable[[int], int]
-    solver: SolverConfig
+    alpha: float
+    steps: Algorithm3Config  # of the missing entries of each sample; D has the same momentum
     scale: bool
     batch_size: int
     n_warmup: int
     monitor: bool
+    record_cost: bool = False
     n_passes: int = 1  # over a table that is given as a whole
     falling: tuple[float, float] | None = None  # ridge of the first and the last pass

@@ -7,13 +7,14 @@ A batch of one is the algorithm as printed.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
 import numpy as np
 
 from hirank._typing import Array, BoolArray, Shape
 from hirank.kernels import RBF, Kernel, Poly
 from hirank.optim.algorithm2_steps import sweep
+from hirank.optim.newton import MOMENTUM, RELAXATION
 from hirank.optim.path import Setting
 
 # For standardized features; measured in docs/notes/algorithm2.md.
@@ -51,6 +52,17 @@ class Algorithm2State:
         return Algorithm2State(self.D, np.zeros_like(self.D), self.rejected)
 
 
+class Pass(NamedTuple):
+    """What a pass over samples gives."""
+
+    X: Array  # the samples, imputed, n x m
+    Z: Array  # their codes, n x r
+    state: Algorithm2State  # after the last of them
+    # Of each sample that was not rejected: its cost, and alpha / 2 tr k(D, D), with the D that it
+    # was imputed with; NaN for the others, n x 2.
+    costs: Array
+
+
 def falling_betas(passes: int, first: float = FIRST_BETA, last: float = LAST_BETA) -> Array:
     """Return a beta for each pass over a table, falling by a constant factor.
 
@@ -80,12 +92,12 @@ def paper_pass(
     batch_size: int = 1,
     max_inner: int = 50,
     tol: float = 1e-5,
-    momentum: float = 0.5,
-    relaxation: float = 1.1,
+    momentum: float = MOMENTUM,
+    relaxation: float = RELAXATION,
     compiled: bool = True,
     rows_per_call: int = 1000,
-) -> tuple[Array, Array, Algorithm2State]:
-    """Pass over the rows of X, n x m, in order; return X completed, codes and the stream.
+) -> Pass:
+    """Pass over the rows of X, n x m, in order; return X completed, codes, the stream and costs.
 
     All results are new arrays of float64. A batch that leads to numbers that are not finite changes
     nothing, and ``stream.rejected`` counts its samples.
@@ -128,15 +140,15 @@ def paper_pass(
     >>> observed[4, 1] = False
     >>> known = np.where(observed, X, 0)
     >>> stream, Z = Algorithm2State.start(X[[0, 2, 5]]), np.zeros((6, 3))
-    >>> filled, Z, stream = paper_pass(known, observed, Z, stream, Setting(RBF(4.0), 1e-3))
-    >>> bool(3.5 < filled[4, 1] < 4.5)
+    >>> done = paper_pass(known, observed, Z, stream, Setting(RBF(4.0), 1e-3))
+    >>> bool(3.5 < done.X[4, 1] < 4.5)
     True
     """
     degree, constant = _kernel_numbers(setting.kernel)
     # Always the same combination of types: another would be compiled anew.
     given = np.asarray(X, np.float64)
     X, Z, D, last_D = (np.array(a, np.float64, order="C") for a in (X, Z, stream.D, stream.last_D))
-    m, rejected = X.shape[1], stream.rejected
+    m, rejected, costs = X.shape[1], stream.rejected, np.full((len(X), 2), np.nan)
     batch_size, pass_over = int(batch_size), sweep if compiled else sweep.plain
     rows = batch_size * max(1, rows_per_call // batch_size)
     for start in range(0, len(X), rows):
@@ -149,6 +161,7 @@ def paper_pass(
                 missing,
                 D,
                 last_D,
+                costs[part],
                 degree,
                 constant,
                 float(setting.beta),
@@ -159,7 +172,7 @@ def paper_pass(
                 float(momentum),
                 float(relaxation),
             )
-    return np.where(observed, given, X), Z, Algorithm2State(D, last_D, rejected)
+    return Pass(np.where(observed, given, X), Z, Algorithm2State(D, last_D, rejected), costs)
 
 
 def _kernel_numbers(kernel: Kernel) -> tuple[int, float]:

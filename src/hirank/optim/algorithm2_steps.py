@@ -164,6 +164,27 @@ def complete_batch(
 
 
 @compiled
+def sample_costs(
+    x: Any, E: Any, C: Any, degree: int, constant: float, size: float, out: Any
+) -> None:
+    """Compute the cost of each sample with its best codes, and write it and `size` to out, B x 2.
+
+    It is k(x, x) / 2 - k(x, D) C k(D, x) / 2, the distance from phi(x) to the span of phi(D).
+    """
+    B, r = x.shape[0], C.shape[0]
+    K, product = np.empty((B, r)), np.empty((B, r))
+    S = K if degree == 0 else np.empty((B, r))
+    kernel_rows(x, E, degree, constant, K, S)
+    times(K, C, product)
+    for b in range(B):
+        own = 1.0
+        if degree > 0:
+            own = (np.dot(x[b, 1:], x[b, 1:]) + constant) ** degree
+        out[b, 0] = (own - np.dot(K[b], product[b])) / 2
+        out[b, 1] = size
+
+
+@compiled
 def dictionary_step(
     x: Any,
     z: Any,
@@ -219,6 +240,7 @@ def sweep(
     missing: Any,
     D: Any,
     last: Any,
+    costs: Any,
     degree: int,
     constant: float,
     beta: float,
@@ -234,7 +256,8 @@ def sweep(
     X, Z, D and its buffer are updated in place.
 
     `missing` is n x w, for the other columns as well. Known entries of X may come back with
-    another rounding: they are for the caller to restore.
+    another rounding: they are for the caller to restore. `costs`, n x 2, receives the cost of each
+    sample and alpha / 2 tr k(D, D), both with the D that it was imputed with.
     """
     (n, m), r, width = X.shape, D.shape[0], missing.shape[1]
     G = np.empty((r, r))
@@ -278,6 +301,8 @@ def sweep(
         if not np.isfinite(np.sum(x) + np.sum(z) + np.sum(delta)):
             rejected += stop - start
             continue
+        size = alpha / 2 * np.sum(G.reshape(-1)[:: r + 1])
+        sample_costs(x, E, C, degree, constant, size, costs[start:stop])
         np.add(x[:, 1 : m + 1], center, X[start:stop])
         np.add(z, 0, Z[start:stop])
         np.add(delta, 0, last)

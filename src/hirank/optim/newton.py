@@ -9,9 +9,12 @@ from typing import ClassVar
 import numpy as np
 
 from hirank._typing import Array, BoolArray
-from hirank.core.bounds import Bounds, clip_missing
-from hirank.core.objective import Basis, codes, objective
+from hirank.core.bounds import Bounds, Box, make_box
+from hirank.core.objective import Basis, codes, objective, pull_samples
 from hirank.optim.path import PathPoint, Setting, has_converged
+
+MOMENTUM, RELAXATION = 0.5, 1.1
+"""eta of all experiments of the paper, and tau of the authors' code: the paper gives no value."""
 
 
 @dataclass(frozen=True)
@@ -52,8 +55,8 @@ class Newton:
     """
 
     observed: BoolArray
-    momentum: float = 0.5
-    relaxation: float = 1.1
+    momentum: float = MOMENTUM
+    relaxation: float = RELAXATION
     bounds: Bounds | None = None
     tol: float = 0.0
     monotone: ClassVar[bool] = True  # as a rule: where it is not, the loop returns the best point
@@ -85,19 +88,40 @@ class Newton:
         if self.observed.all():
             return _state(state.setting, X, D, state.last_X, step_D)
 
-        bound = kernel.bind(D)
-        P = -Z * bound.rows(X)[1]
-        gradient = bound.pull_rows(P, X)
-        own = kernel.diag_gradient(X)
-        if own is not None:
-            gradient += own
-        delta = gradient / (self.relaxation * kernel.sample_curvature(P, X)[:, None])
-        step_X = (self.momentum * state.last_X + delta).astype(X.dtype, copy=False)
-        moved = np.where(self.observed, X, X - step_X)
-        if self.bounds is not None and self.bounds.bounded:
-            moved = clip_missing(self.bounds, moved, self.observed)
-            step_X = X - moved  # momentum must not push on against a limit
+        basis = state.setting.basis(D)
+        P = Z * basis.bound.rows(X)[1]
+        box = make_box(self.bounds, self.observed, X.dtype)
+        moved, step_X = step_samples(
+            X, P, basis, state.last_X, self.observed, box, self.momentum, self.relaxation
+        )
         return _state(state.setting, moved, D, step_X, step_D)
+
+
+def step_samples(
+    X: Array,
+    P: Array,
+    basis: Basis,
+    last: Array,
+    observed: BoolArray,
+    box: Box | None,
+    momentum: float,
+    relaxation: float,
+) -> tuple[Array, Array]:
+    """Return samples after a relaxed Newton step of their missing entries, and the step.
+
+    It is the step of Algorithms 1 and 3. X is n x m, P = Z * S is n x r for codes Z and the slope S
+    of k(X, D), and `last` is the step before; also stacks, ... x n x m. Samples without curvature
+    keep their momentum only.
+    """
+    gradient = pull_samples(P, X, basis)
+    curvature = relaxation * basis.kernel.sample_curvature(-P, X)[..., None]
+    delta = np.divide(gradient, curvature, out=np.zeros_like(gradient), where=curvature != 0)
+    step = (momentum * last + delta).astype(X.dtype, copy=False)
+    moved = np.where(observed, X, X - step)
+    if box is not None:
+        moved = box.clip(moved)
+        step = X - moved  # momentum must not push on against a limit
+    return moved, step
 
 
 def _state(setting: Setting, X: Array, D: Array, last_X: Array, last_D: Array) -> NewtonState:

@@ -23,8 +23,11 @@ if __name__ == "__main__":
     models = {
         "imputer": Imputer(n_init=1, bounds={"b": (0, None)}, **quick).fit(frame),
         "kfmc": KFMC(8, bounds={"b": (0, None)}, **quick).fit(frame),
+        "newton": KFMC(8, solver="newton", momentum=0.4, bounds={"b": (0, None)}, **quick).fit(
+            frame
+        ),
         "online_imputer": OnlineImputer(window=40, **stream).partial_fit(X[:90]),
-        "online_kfmc": OnlineKFMC(**stream).partial_fit(X[:90]),
+        "online_kfmc": OnlineKFMC(record_cost=True, **stream).partial_fit(X[:90]),
     }
     expected = {"X": X[90:]}
     for name, model in models.items():
