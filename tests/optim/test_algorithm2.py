@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import hirank
+from hirank.core.objective import codes, objective
 from hirank.kernels import RBF, Kernel, Poly
 from hirank.optim.algorithm2 import BANDWIDTH, Algorithm2State, falling_betas, paper_pass
 from hirank.optim.path import Setting
@@ -168,8 +169,9 @@ def test_bad_numbers_leave_no_trace_but_a_count(kernel, bad, batch_size, lost, p
     problem.X, problem.observed = problem.X[rows], problem.observed[rows].copy()
     problem.Z = problem.Z[rows]
     problem.X[8, 0], problem.observed[8, 0] = bad, True
-    X, Z, stream, _ = problem.run(kernel, batch_size=batch_size, compiled=compiled)
+    X, Z, stream, costs = problem.run(kernel, batch_size=batch_size, compiled=compiled)
     assert stream.rejected == lost
+    assert (np.isnan(costs).all(axis=1) == (np.arange(len(X)) // lost == 8 // lost)).all()
     assert (stream.D == good[2].D).all()
     assert (np.delete(X, slice(8, 8 + lost), axis=0) == good[0]).all()
     np.testing.assert_array_equal(X[8], problem.X[8])
@@ -225,6 +227,33 @@ def test_rbf_does_not_depend_on_the_unit(unit, problem, compiled):
     problem.stream = Algorithm2State.start(problem.stream.D * unit)
     problem.settings = {"rbf": Setting(RBF(setting.kernel.sigma * unit), setting.beta)}
     np.testing.assert_allclose(problem.run(tol=0, compiled=compiled)[0] / unit, expected, atol=1e-5)
+
+
+@pytest.mark.parametrize("kernel", ["rbf", "poly"])
+def test_costs_are_the_objective_of_each_sample_with_the_dictionary_of_its_moment(
+    kernel, problem, compiled
+):
+    setting = problem.settings[kernel]
+    whole = problem.run(kernel, compiled=compiled)
+    before = problem.stream
+
+    for i in range(3):
+        row = slice(i, i + 1)
+        basis = setting.basis(before.D)
+        Z = codes(whole.X[row], basis)
+        size = setting.alpha / 2 * np.trace(basis.gram[0])
+        assert whole.costs[i, 0] == pytest.approx(objective(whole.X[row], Z, basis) - size)
+        assert whole.costs[i, 1] == pytest.approx(size)
+        args = problem.X[row], problem.observed[row], problem.Z[row], before, setting
+        before = paper_pass(*args, compiled=compiled).state
+
+
+@pytest.mark.parametrize("kernel", ["rbf", "poly"])
+def test_costs_do_not_depend_on_how_samples_are_split(kernel, problem, compiled):
+    whole = problem.run(kernel, compiled=compiled).costs
+    parts = problem.run(kernel, compiled=compiled, rows_per_call=7).costs
+    assert (parts == whole).all()
+    assert np.isfinite(whole).all()
 
 
 def test_an_empty_table_is_a_pass_too(problem, compiled):

@@ -70,6 +70,13 @@ class OnlineKFMC(BaseOnline[Algorithm2Stream]):
         Maximum number of iterations per row, up to 10 000.
     tol : float, default=1e-5
         A row is done when neither its codes nor its entries change by this much.
+    momentum : float, default=0.5
+        eta of the paper: the part of the last step that is added to the next, from 0 to below 1.
+    relaxation : float, default=1.1
+        tau of the paper: the factor by which steps are shortened. With 1 or less, Lemmas 3 and 6 of
+        the paper do not hold, and a warning is issued.
+    record_cost : bool, default=False
+        Record the course of ``cost_`` in ``cost_history_``.
     drift_detection : {"monitor", "off"}, default="monitor"
         Hold out a few observed entries of each row on arrival, predict them, and record the errors:
         ``recent_error_``.
@@ -84,6 +91,15 @@ class OnlineKFMC(BaseOnline[Algorithm2Stream]):
 
     Attributes
     ----------
+    cost_ : float
+        The empirical cost g_t(D) of the paper, which shows convergence without any truth: the mean
+        over the rows that were learned from, in the last pass of ``fit`` and since, of
+        ``min |phi(x) - phi(D) z|^2 / 2 + beta |z|^2 / 2`` over code and missing entries, with the
+        dictionary of that moment, plus ``alpha |phi(D)|^2 / 2t`` after t rows. Costs are comparable
+        for one kernel, its bandwidth and `beta`. NaN before the first row is learned from.
+    cost_history_ : structured array
+        Columns ``samples`` (rows learned from so far, those of earlier passes included) and
+        ``cost``; at most 1000 lines, evenly spaced. Only with ``record_cost=True``.
     recent_error_, error_history_, dictionary_, n_components_, kernel_, n_samples_seen_, n_iter_, \
 last_update_, n_features_in_, feature_names_in_
         As in :class:`OnlineImputer`.
@@ -96,6 +112,8 @@ last_update_, n_features_in_, feature_names_in_
 
     Examples
     --------
+    Pass over a table several times:
+
     >>> import numpy as np
     >>> from hirank import OnlineKFMC
     >>> t = np.random.default_rng(0).uniform(-1, 1, 400)
@@ -105,6 +123,20 @@ last_update_, n_features_in_, feature_names_in_
     >>> model = OnlineKFMC(20, n_passes=3, random_state=0)
     >>> filled = model.fit_transform(X)
     >>> bool(np.abs(filled - truth).mean() < 0.05)
+    True
+
+    Impute new rows with the dictionary as it is, by Algorithm 3:
+
+    >>> model.transform([[0.5, np.nan, 0.125, 0.07]]).shape
+    (1, 4)
+
+    Update the dictionary with every row of a stream, here of complete ones, and watch the cost:
+
+    >>> stream = OnlineKFMC(20, n_warmup=100, record_cost=True, random_state=0)
+    >>> for rows in np.split(truth, 4):
+    ...     stream = stream.partial_fit(rows)
+    >>> history = stream.cost_history_["cost"]
+    >>> bool(stream.cost_ == history[-1] < history[0])
     True
     """
 
