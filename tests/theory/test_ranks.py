@@ -1,18 +1,11 @@
-"""Formulas against measured ranks, and against the numbers in the paper."""
+"""Lemma 1, Theorem 2 and their unions: formulas against measured ranks, and where they fail."""
 
 import numpy as np
 import pytest
 
 from hirank.datasets import polynomial_manifolds
 from hirank.kernels import Poly
-from hirank.theory import (
-    data_rank,
-    feature_dimension,
-    feature_rank,
-    freedom,
-    kfmc_rate,
-    low_rank_rate,
-)
+from hirank.theory import data_rank, feature_dimension, feature_rank, polynomial_features
 
 PAPER_CASES = [
     ({"n_samples": 100, "manifolds": 1, "degree": 3}, 19),
@@ -21,7 +14,7 @@ PAPER_CASES = [
 ]
 
 
-def table(n_samples, n_features, *, latent, degree, manifolds, constant):
+def make_table(n_samples, n_features, *, latent, degree, manifolds, constant):
     each = n_samples // manifolds
     X = polynomial_manifolds(
         each, n_features, latent=latent, degree=degree, manifolds=manifolds, random_state=0
@@ -33,21 +26,18 @@ def table(n_samples, n_features, *, latent, degree, manifolds, constant):
     return X / np.abs(X).max()
 
 
-def rank_of_features(X):
-    """Rank of phi(X) for degree 2, from the monomials themselves (better than their kernel)."""
-    i, j = np.triu_indices(X.shape[1])
-    phi = np.hstack([np.ones((len(X), 1)), X, X[:, i] * X[:, j]])
-    assert phi.shape[1] == feature_dimension(X.shape[1], kernel_degree=2)
-    kernel = Poly(2, 1.0).matrix(X, X)
-    weights = np.r_[1, np.full(X.shape[1], 2), np.where(i == j, 1, 2)]
-    np.testing.assert_allclose((phi * weights) @ phi.T, kernel, atol=1e-9 * kernel.max())
-    return np.linalg.matrix_rank(phi / np.linalg.norm(phi, axis=0), tol=1e-10)
+def measure_feature_rank(X, kernel_degree=2, tol=1e-10):
+    """Return the rank of phi(X), from the monomials themselves (better than their kernel)."""
+    phi = polynomial_features(X, Poly(kernel_degree, 1.0))
+    assert phi.shape[1] == feature_dimension(X.shape[1], kernel_degree=kernel_degree)
+    return np.linalg.matrix_rank(phi / np.linalg.norm(phi, axis=0), tol=tol)
 
 
 @pytest.mark.parametrize(("case", "rank"), PAPER_CASES)
-def test_ranks_of_the_papers_tables(case, rank):
+def test_lemma_1_gives_the_ranks_of_the_papers_tables(case, rank):
     shape = {"latent": 3, "degree": case["degree"], "manifolds": case["manifolds"]}
-    X = table(case["n_samples"], 30, constant=False, **shape)
+    X = make_table(case["n_samples"], 30, constant=False, **shape)
+
     assert data_rank(*X.shape, constant=False, **shape) == rank
     assert np.linalg.matrix_rank(X) == rank
 
@@ -66,34 +56,80 @@ def test_ranks_of_the_papers_tables(case, rank):
         (200, 4, 2, 2, 1),  # few features: phi(X) has full rank
     ],
 )
-def test_measured_ranks(n_samples, n_features, latent, degree, manifolds, constant):
+def test_lemma_1_and_theorem_2_give_the_measured_ranks(
+    n_samples, n_features, latent, degree, manifolds, constant
+):
     shape = {"latent": latent, "degree": degree, "manifolds": manifolds, "constant": constant}
-    X = table(n_samples, n_features, **shape)
+    X = make_table(n_samples, n_features, **shape)
+
     assert np.linalg.matrix_rank(X) == data_rank(*X.shape, **shape)
-    assert rank_of_features(X) == feature_rank(*X.shape, kernel_degree=2, **shape)
+    assert measure_feature_rank(X) == feature_rank(*X.shape, kernel_degree=2, **shape)
 
 
-def test_the_papers_sampling_rates():
-    curved = {"latent": 2, "degree": 2, "manifolds": 3}
-    flat = {"latent": 2, "degree": 1, "manifolds": 10}
-    assert low_rank_rate(300, 20, **curved) == pytest.approx(0.906)
-    assert kfmc_rate(300, 20, **curved) == pytest.approx(0.56, abs=0.005)
-    assert low_rank_rate(300, 20, **flat) > 1
-    assert kfmc_rate(300, 20, **flat) == pytest.approx(0.64, abs=0.005)
-    # Capped, as the formula stands in the paper: what must be exceeded is 1 itself.
-    assert freedom(data_rank(300, 20, **flat), 300, 20) == 1
+def test_theorem_2_gives_the_papers_example_of_a_full_table_with_few_features():
+    shape = {"latent": 2, "degree": 4}
+
+    assert data_rank(200, 20, **shape) / 20 == 0.75
+    assert feature_rank(200, 20, kernel_degree=2, **shape) / 200 == 0.225
 
 
-def test_rates_grow_with_structure_and_fall_with_samples():
-    rates = [low_rank_rate(40, 20, latent=2, degree=2, manifolds=u) for u in range(1, 20)]
-    assert all(np.diff(rates) >= 0)
-    rates = [kfmc_rate(n, 20, latent=2, degree=2) for n in (20, 50, 200, 1000, 10000)]
-    assert all(np.diff(rates) < 0)
-    # Without end of samples, what remains is to place one sample in feature space.
-    assert kfmc_rate(10**9, 20, latent=2, degree=2) == pytest.approx((15 / 231) ** 0.5, abs=1e-6)
+def test_lemma_1_requires_latent_variables_with_a_density():
+    """The paper asks for uncorrelated variables only: a sign is one, and its square is constant."""
+    rng = np.random.default_rng(0)
+    s = rng.choice([-1.0, 1.0], 50)
+    X = np.column_stack([s**0, s, s**2]) @ rng.standard_normal((3, 4))
+
+    assert data_rank(50, 4, latent=1, degree=2) == 3
+    assert np.linalg.matrix_rank(X) == 2
 
 
-@pytest.mark.parametrize("wrong", [{"latent": 0}, {"degree": 1.5}, {"manifolds": -1}])
-def test_wrong_surfaces_are_named(wrong):
-    with pytest.raises(ValueError, match=f"{next(iter(wrong))} must be an integer"):
-        low_rank_rate(100, 10, **{"latent": 2, "degree": 2, **wrong})
+@pytest.mark.parametrize(
+    ("n_features", "latent", "degree", "kernel_degree", "rank"),
+    [
+        (2, 1, 3, 3, 9),  # a cubic curve in the plane has an equation of degree 3
+        (3, 1, 3, 3, 10),  # not so in three dimensions
+        (3, 2, 2, 4, 34),  # a quadratic surface in space has an equation of degree 4
+    ],
+)
+def test_theorem_2_is_an_upper_bound_where_features_are_few(
+    n_features, latent, degree, kernel_degree, rank
+):
+    shape = {"latent": latent, "degree": degree}
+    X = make_table(120, n_features, manifolds=1, constant=True, **shape)
+
+    predicted = feature_rank(120, n_features, kernel_degree=kernel_degree, **shape)
+
+    assert measure_feature_rank(X / X.std(axis=0), kernel_degree, tol=1e-8) == rank
+    assert predicted == rank + (n_features == latent + 1)
+
+
+def test_theorem_2_fails_for_seven_features_and_the_usual_kernel():
+    """Three latent variables, quadratic, degree 2: 34 of the 35 polynomials are spanned."""
+    X = make_table(400, 7, latent=3, degree=2, manifolds=1, constant=True)
+
+    singular = np.linalg.svd(polynomial_features(X / X.std(axis=0), Poly(2, 1.0)))[1]
+
+    assert feature_rank(400, 7, latent=3, degree=2) == 35
+    assert np.sum(singular > 1e-10 * singular[0]) == 34
+    assert singular[34] < 1e-8 * singular[33]  # a clear gap: rounding is not the reason
+
+
+def test_the_union_of_linear_subspaces_shares_the_constant_feature():
+    """The paper has u C(d + q, q), here 2 C(2, 1) = 4; both lines contain the origin."""
+    lines = np.array([[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]])
+    X = np.concatenate([np.arange(1.0, 6.0)[:, None] * line for line in lines])
+
+    assert np.linalg.matrix_rank(polynomial_features(X, Poly(1, 1.0))) == 3
+    assert feature_rank(10, 3, latent=1, degree=1, manifolds=2, kernel_degree=1) == 4
+    assert (
+        feature_rank(10, 3, latent=1, degree=1, manifolds=2, kernel_degree=1, constant=False) == 3
+    )
+
+
+def test_the_union_formula_is_an_upper_bound_where_subspaces_meet():
+    """Two lines in the plane: the product of their equations vanishes on both."""
+    s = np.linspace(-1, 1, 20)
+    X = np.concatenate([np.column_stack([s, s + 0.3]), np.column_stack([s, -2 * s + 1])])
+
+    assert feature_rank(40, 2, latent=1, degree=1, manifolds=2, kernel_degree=2) == 6
+    assert measure_feature_rank(X) == 5

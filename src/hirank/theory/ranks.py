@@ -1,5 +1,8 @@
 """Ranks of tables whose samples lie on polynomial surfaces: Lemma 1 and Theorem 2 of the paper.
 
+(The theorem is the second statement of the paper, which prints it as Theorem 1: it counts theorems
+apart from lemmas.)
+
 A sample is x = f(s) with `latent` variables s and m polynomials f of at most degree `degree`; a
 table may have samples of several such surfaces ("manifolds"), each with its own polynomials. A
 polynomial kernel of degree q maps a sample to phi(x), all monomials of its m features up to degree
@@ -44,7 +47,8 @@ def data_rank(
 ) -> int:
     """Return the rank of the table itself: min(m, n, u C(d + p, p)), with probability 1.
 
-    Lemma 1 of the paper for one surface, and its generalization for several.
+    Lemma 1 of the paper for one surface, and its generalization for several. Latent variables and
+    coefficients are assumed to have a density: signs, s = 1 or -1, have s^2 = 1 and a lower rank.
 
     Parameters
     ----------
@@ -105,8 +109,10 @@ def feature_rank(
 
     Notes
     -----
-    Surfaces are assumed to be in general position. Where that is impossible (two planes in three
-    dimensions share a line), the number is an upper bound.
+    The number is an upper bound. It is the rank if the features span all polynomials of degree p,
+    and in nearly all other cases. It is too large, for example, for cubic curves in two dimensions
+    with a kernel of degree 3 (9 instead of 10), and where surfaces cannot be in general position:
+    two planes in three dimensions share a line (docs/notes/theory.md).
 
     Examples
     --------

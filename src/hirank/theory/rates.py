@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from math import prod
+
+from scipy.optimize import brentq
+
 from hirank._checks import check_counts, count
 from hirank.theory.ranks import data_monomials, feature_dimension, feature_monomials
 
@@ -107,3 +111,53 @@ def kfmc_rate(
     rank = feature_monomials(latent, degree, manifolds, kernel_degree, constant)
     most = feature_dimension(n_features, kernel_degree=kernel_degree)
     return freedom(rank, n_samples, most) ** (1 / kernel_degree)
+
+
+def exact_kfmc_rate(
+    n_samples: int,
+    n_features: int,
+    *,
+    latent: int,
+    degree: int,
+    manifolds: int = 1,
+    kernel_degree: int = 2,
+    constant: bool = True,
+) -> float:
+    """Return the observed share at which phi(X) has as many observed entries as unknowns.
+
+    A sample with rho m observed entries has C(rho m + q, q) observed monomials. The rate rho solves
+    C(rho m + q, q) / C(m + q, q) = r / n + r / M - r^2 / (n M). The paper replaces the left side by
+    rho^q, which gives :func:`kfmc_rate`. As the left side is larger for rho below 1, the exact rate
+    is lower there; above 1 it is higher.
+
+    Parameters
+    ----------
+    n_samples, n_features, latent, degree, manifolds, kernel_degree, constant
+        As in :func:`hirank.theory.feature_rank`.
+
+    Examples
+    --------
+    The paper's examples, 0.56 and 0.64 with the approximation:
+
+    >>> from hirank.theory import exact_kfmc_rate
+    >>> round(exact_kfmc_rate(300, 20, latent=2, degree=2, manifolds=3), 2)
+    0.53
+    >>> round(exact_kfmc_rate(300, 20, latent=2, degree=1, manifolds=10), 2)
+    0.61
+    """
+    m, q = n_features, kernel_degree
+    rate = kfmc_rate(
+        n_samples,
+        m,
+        latent=latent,
+        degree=degree,
+        manifolds=manifolds,
+        kernel_degree=q,
+        constant=constant,
+    )
+
+    def excess(rho: float) -> float:
+        return prod((rho * m + i) / (m + i) for i in range(1, q + 1)) - rate**q
+
+    # Each factor is at least rho m / (m + q), so the excess is not negative at the second end.
+    return float(brentq(excess, 0, max(1, rate) * (m + q) / m))
