@@ -18,6 +18,7 @@ PAGES = [
 PACKAGES = ["hirank", "hirank.baselines", "hirank.cluster", "hirank.datasets", "hirank.theory"]
 GALLERY = sorted(path.name for path in (ROOT / "examples").glob("*.py") if path.name != "demo.py")
 BLOCK = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+PAPER = {"Algorithm": 3, "Lemma": 6, "Figure": 11, "Table": 2}  # and 80 equations
 LINK = re.compile(r"\]\((?!https?:|#)([^)#\s]+)")
 
 
@@ -117,6 +118,33 @@ def test_names_in_the_four_ways_exist():
 
     assert len(checked) > 60
     assert not missing
+
+
+@pytest.mark.skipif(not (ROOT / "reproduction").exists(), reason="not in the source archive")
+def test_every_statement_of_the_paper_names_code_and_tests_that_exist():
+    text = (ROOT / "docs" / "paper.md").read_text()
+    rows = [line.split(" | ") for line in text.splitlines() if re.match(r"\| [A-Z\d]", line)]
+    numbers = [row[0].removeprefix("| ") for row in rows]
+    expected = [f"{kind} {i}" for kind, most in PAPER.items() for i in range(1, most + 1)]
+
+    assert len(numbers) == len(set(numbers))
+    assert {*map(str, range(1, 81)), *expected, "Theorem 2"} <= {*numbers}
+    for name, _, code, checked, holds in rows:
+        quoted = [re.findall(r"`([^`]+)`", cell) for cell in (code, checked)]
+        assert all(quoted), f"{name} has no code, or nothing that checks it"
+        missing = [found for cell in quoted for found in cell if not _is_in_repository(found)]
+        assert not missing, f"{name}: {missing}"
+        assert re.match(r"(yes|partly|no)\b", holds), name
+
+
+def _is_in_repository(name):
+    """Return whether a file, a file::beginning of a test, or a name in hirank exists."""
+    if "/" not in name:
+        return _exists(f"hirank.{name}")
+    path, _, beginning = name.partition("::")
+    return (ROOT / path).exists() and (
+        not beginning or f"\ndef {beginning}" in (ROOT / path).read_text()
+    )
 
 
 def _exists(name):

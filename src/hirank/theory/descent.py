@@ -16,7 +16,7 @@ from hirank.core.objective import Basis, codes, objective, reduced_gradient
 from hirank.core.threads import Workers
 from hirank.kernels import RBF, Kernel, Poly
 from hirank.optim.algorithm2 import Algorithm2State, paper_pass
-from hirank.optim.newton import Newton
+from hirank.optim.newton import MOMENTUM, RELAXATION, Newton
 from hirank.optim.path import PathPoint, Setting
 
 
@@ -44,7 +44,7 @@ class Course(NamedTuple):
 
 
 def offline_decrease(
-    X: Any, D: Any, kernel: Poly, *, beta: float, alpha: float = 0.0, relaxation: float = 1.1
+    X: Any, D: Any, kernel: Poly, *, beta: float, alpha: float = 0.0, relaxation: float = RELAXATION
 ) -> Decrease:
     """Compare the decrease by one step of D in Algorithm 1 with that of Lemma 3.
 
@@ -89,7 +89,7 @@ def offline_decrease(
 
 
 def online_decrease(
-    x: Any, D: Any, kernel: Poly, *, beta: float, alpha: float = 0.0, relaxation: float = 1.1
+    x: Any, D: Any, kernel: Poly, *, beta: float, alpha: float = 0.0, relaxation: float = RELAXATION
 ) -> Decrease:
     """Compare the decrease by one step of D in Algorithm 2 with that of Lemma 6.
 
@@ -114,7 +114,7 @@ def online_decrease(
     row = check_array(np.asarray(x)[None], dtype=np.float64)
     points = check_array(D, dtype=np.float64)
     setting, start = Setting(kernel, beta, alpha), Algorithm2State.start(points)
-    _, z, after = paper_pass(
+    done = paper_pass(
         row,
         np.ones(row.shape, bool),
         np.zeros((1, len(points))),
@@ -125,8 +125,8 @@ def online_decrease(
         compiled=False,  # the same numbers; compiling takes longer than a step
     )
     basis = setting.basis(points)
-    g, H = _fixed_weight_derivatives(row, z, basis, kernel.degree)
-    actual = objective(row, z, basis) - objective(row, z, setting.basis(after.D))
+    g, H = _fixed_weight_derivatives(row, done.Z, basis, kernel.degree)
+    actual = objective(row, done.Z, basis) - objective(row, done.Z, setting.basis(done.state.D))
     guaranteed = float(np.sum(g**2)) / (2 * relaxation * float(np.linalg.norm(H, 2)))
     return Decrease(actual, guaranteed)
 
@@ -186,8 +186,8 @@ def trace_algorithm_1(
     observed: BoolArray | None = None,
     beta: float,
     alpha: float = 0.0,
-    momentum: float = 0.5,
-    relaxation: float = 1.1,
+    momentum: float = MOMENTUM,
+    relaxation: float = RELAXATION,
     n_steps: int = 500,
 ) -> Course:
     """Run Algorithm 1 and return objectives and norms of gradients: Lemma 5.
