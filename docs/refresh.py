@@ -1,6 +1,7 @@
 """Replace what is generated in the documentation: outputs of Python blocks, the list of modules.
 
-    python docs/refresh.py README.md docs/guide.md docs/choosing.md docs/architecture.md
+    python docs/refresh.py README.md docs/guide.md docs/choosing.md docs/algorithms.md \
+        docs/architecture.md
 
 The output of a block is the text block that follows it; blocks without one may print nothing. The
 list of modules is the last section of the architecture page, from the first lines of docstrings.

@@ -14,6 +14,7 @@ PAGES = [
     "README.md",
     pytest.param("docs/guide.md", marks=pytest.mark.slow),
     pytest.param("docs/choosing.md", marks=pytest.mark.slow),
+    pytest.param("docs/algorithms.md", marks=pytest.mark.slow),
 ]
 PACKAGES = ["hirank", "hirank.baselines", "hirank.cluster", "hirank.datasets", "hirank.theory"]
 GALLERY = sorted(path.name for path in (ROOT / "examples").glob("*.py") if path.name != "demo.py")
