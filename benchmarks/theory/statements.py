@@ -4,6 +4,7 @@
     python benchmarks/theory/statements.py steps     # Lemmas 3 and 6 on random problems
     python benchmarks/theory/statements.py neglected # Lemma 4 against sigma and n
     python benchmarks/theory/statements.py momentum  # Lemma 5 on tables, for several momenta
+    python benchmarks/theory/statements.py streams   # Lemma 6: whether D stays bounded
 
 docs/notes/theory.md has the numbers.
 """
@@ -19,10 +20,12 @@ from pathlib import Path
 import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
-from common import QUICK, report
+from common import QUICK, report, seeds
 
 from hirank.datasets import polynomial_manifolds, uniform_missing
 from hirank.kernels import RBF, Poly
+from hirank.optim.algorithm2 import Algorithm2State, paper_pass
+from hirank.optim.path import Setting
 from hirank.theory import neglected_term, offline_decrease, online_decrease, trace_algorithm_1
 
 PRIME = 2**31 - 1
@@ -159,9 +162,36 @@ def momentum() -> Iterator[dict]:
         }
 
 
+def streams() -> Iterator[dict]:
+    """Yield the largest entry of D after a stream, over that of the samples, of four streams."""
+    for q, eta, size in product((1, 2, 3, 4), (0.0, 0.5, 0.9), (0.3, 1.0, 3.0, 10.0)):
+        ratios, rejected = [], 0
+        for seed in seeds(4):
+            rng = np.random.default_rng(seed)
+            X, D = size * rng.standard_normal((400, 3)), rng.standard_normal((6, 3))
+            done = paper_pass(
+                X,
+                np.ones(X.shape, bool),
+                np.zeros((400, 6)),
+                Algorithm2State.start(D),
+                Setting(Poly(q, 1.0), 0.01, 0.01),
+                momentum=eta,
+                compiled=False,
+            )
+            ratios.append(np.abs(done.state.D).max() / np.abs(X).max())
+            rejected += done.state.rejected
+        yield {
+            "degree": q,
+            "eta": eta,
+            "size": size,
+            "largest D / X": float(max(ratios)),
+            "rejected": rejected,
+        }
+
+
 if __name__ == "__main__":
     np.seterr(all="ignore")
-    programs = {f.__name__: f for f in (ranks, steps, neglected, momentum)}
+    programs = {f.__name__: f for f in (ranks, steps, neglected, momentum, streams)}
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("what", choices=[*programs])
     known, rest = parser.parse_known_args()

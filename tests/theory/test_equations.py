@@ -136,6 +136,19 @@ def test_equations_9_and_10_the_gradient_and_step_of_the_dictionary(rbf):
     close(D - after, printed @ np.linalg.inv(H) / TAU)
 
 
+def test_equation_10_the_curvature_is_positive_definite_at_the_best_codes(rbf):
+    """The sum of a Laplacian and a diagonal has no sign; with K = A Z it is Z Z' * K_DD + beta."""
+    rows, points, codes = rbf.X.T, rbf.D.T, rbf.Z.T
+    P = -codes * RBF(SIGMA).matrix(rows, points)
+    Q = (codes.T @ codes + rbf.alpha * np.eye(5)) * rbf.K_DD / 2
+
+    H = RBF(SIGMA).dictionary_curvature(P, Q)
+
+    ZZ = rbf.Z @ rbf.Z.T
+    close(H * SIGMA**2, ZZ * rbf.K_DD + rbf.beta * np.diag(np.diag(ZZ)))
+    assert np.linalg.eigvalsh(H).min() > 0
+
+
 def test_equations_11_and_12_the_second_line_makes_the_step_q_times_too_long(poly):
     poly.D = poly.solver.step(poly.state).D().T  # Algorithm 1 moves D first
     X, D, Z, q = poly.X, poly.D, poly.Z, 3
