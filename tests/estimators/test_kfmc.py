@@ -25,7 +25,7 @@ from hirank.exceptions import (
     RelaxationWarning,
     StopReason,
 )
-from hirank.kernels import RBF, Poly
+from hirank.kernels import RBF, Kernel, Poly
 from hirank.metrics import missing_relative_error
 from hirank.models.fit_dictionary import default_n_components
 from hirank.optim.algorithm3 import Algorithm3Config, run_algorithm3
@@ -280,7 +280,20 @@ def test_algorithm_3_respects_bounds(curved):
     assert ((imputed > -0.5) & (imputed < 0.5)).any()
 
 
-@pytest.mark.parametrize("change", [{"momentum": 0.2}, {"relaxation": 1.5}], ids=str)
+def test_algorithms_1_and_3_take_kernels_that_are_not_hiranks(curved):
+    poly = Poly(2, 1.0)
+
+    class Own(Kernel):
+        bind, diag, diag_gradient, metric = poly.bind, poly.diag, poly.diag_gradient, poly.metric
+        dictionary_curvature = poly.dictionary_curvature
+        sample_curvature = poly.sample_curvature
+
+    own, known = (fast_kfmc(15, kernel=k, solver="newton").fit(curved.X) for k in (Own(), poly))
+
+    assert (own.transform(curved.X) == known.transform(curved.X)).all()
+
+
+@pytest.mark.parametrize("change", [{"momentum": 0.0}, {"relaxation": 1.5}], ids=str)
 def test_momentum_and_relaxation_change_fit_and_transform(curved, change):
     X, model = curved.X[:60], fast_kfmc(15, solver="newton", max_iter=12)
     base, changed = model.fit(X), clone(model).set_params(**change).fit(X)
