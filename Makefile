@@ -71,4 +71,4 @@ $(OLDEST)/ready: $(OLDEST)/bin/pip pyproject.toml tests/oldest.txt
 	touch $@
 
 clean:
-	rm -rf $(VENV) $(OLDEST) dist build reproduction/build demo.png
+	rm -rf $(VENV) $(OLDEST) dist build reproduction/build demo.png clustering.png motion.png inpainting.png classification.png
