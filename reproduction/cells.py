@@ -63,3 +63,4 @@ class CellResult:
     seconds: float
     cpu_seconds: float
     failure: str = ""
+    code: str = ""  # fingerprint of the code that it was measured with

@@ -10,7 +10,14 @@ from typing import Any
 from hirank._text import number
 from reproduction.claim_kinds import CURVE_KINDS, KINDS, Case, Claim, describe_place
 from reproduction.config import Experiment
-from reproduction.summary import Row, Summary, last_points, select, summarize
+from reproduction.summary import (
+    Row,
+    Summary,
+    last_points,
+    pair_trials,
+    select,
+    summarize,
+)
 
 
 @dataclass(frozen=True)
@@ -31,6 +38,7 @@ def judge(experiment: Experiment, rows: Sequence[Row]) -> list[Verdict]:
 
     A claim holds if it does in all places that it is about (mostly data x pattern x rate), partly
     if in half of them at least. Places without numbers do not count; methods without any are named.
+    Methods are compared on the trials that all of them have run.
     Claims that cannot be judged (an unknown kind or method, a missing key) raise ValueError, also
     without any rows.
 
@@ -39,8 +47,9 @@ def judge(experiment: Experiment, rows: Sequence[Row]) -> list[Verdict]:
     experiment : Experiment
         Its ``claims`` each have ``statement``, ``kind`` (a key of `KINDS`), ``measure``, and the
         keys of that kind; ``data``, ``patterns`` and ``rates`` restrict where it is judged, ``at``
-        where along curves (by default at their end); ``explanation`` is ours, and ``ours`` marks
-        claims about hirank that are not in the paper.
+        where along curves (by default at their end); ``explanation`` is ours, ``ours`` marks
+        claims about hirank that are not in the paper, and ``count_cells`` those whose cells are
+        counted by `reproduction.lowest`.
     rows : list of dict
         The tidy table.
 
@@ -57,7 +66,10 @@ def judge(experiment: Experiment, rows: Sequence[Row]) -> list[Verdict]:
     ('yes', 'The rank is 19.')
     """
     summary = summarize(rows)
-    return [_judge(experiment, claim, summary) for claim in experiment.claims]
+    return [
+        _judge(experiment, claim, _pair(claim, rows) if "than" in claim else summary)
+        for claim in experiment.claims
+    ]
 
 
 def check_expected(experiment: Experiment, rows: Sequence[Row]) -> list[str]:
@@ -96,6 +108,11 @@ def _missed(experiment: Experiment, band: Claim, summary: Summary) -> Iterator[s
                 f"{group.method}, {describe_place(group)}: {group.measure} is "
                 f"{number(spread.median)}, expected {_describe_band(low, high)}."
             )
+
+
+def _pair(claim: Claim, rows: Sequence[Row]) -> Summary:
+    """Return medians over the trials that all methods of a comparison have in common."""
+    return summarize(pair_trials(rows, [*claim.get("methods", []), *claim["than"]]))
 
 
 def _judge(experiment: Experiment, claim: Claim, summary: Summary) -> Verdict:

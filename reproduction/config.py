@@ -15,6 +15,9 @@ from reproduction.data import PATTERNS, TABLES
 from reproduction.methods import ESTIMATORS
 
 FILE = "config.toml"
+FIRST_TRIAL, EVERY_TRIAL = "first trial", "every trial"
+SEARCHES = (FIRST_TRIAL, EVERY_TRIAL)
+"""Where grids of settings are searched: in the first trial for all, or in each for itself."""
 
 
 class ConfigError(ValueError):
@@ -32,7 +35,7 @@ class Entry:
     max_size: int | None = None  # only sizes up to this one
 
     def runs_on(self, data: str, size: int | None) -> bool:
-        """Return whether the method runs on `size` rows (None: all) of a table."""
+        """Return whether the method runs on a table, and at a size (None: no size varies)."""
         small = size is None or self.max_size is None or size <= self.max_size
         return small and (not self.data or data in self.data)
 
@@ -56,9 +59,12 @@ class Experiment:
     methods: tuple[Entry, ...]
     patterns: tuple[str, ...] = ("random",)
     rates: tuple[float, ...] = (0.0,)
-    seeds: int = 1
-    sizes: tuple[int, ...] = ()  # numbers of rows, where that varies: options["n"] of a cell
+    seeds: int = 1  # trials
+    sizes: tuple[int, ...] = ()  # numbers of rows, or of what `along` names, where that varies
+    along: str = "n"  # the option of a cell that holds its size
     tune_by: str = "missing error"
+    search: str = FIRST_TRIAL  # one of SEARCHES
+    reuse: tuple[str, ...] = ()  # other experiments in whose tables equal cells are looked up
     options: dict[str, Any] = field(default_factory=dict)
     figures: tuple[dict[str, Any], ...] = ()
     claims: tuple[dict[str, Any], ...] = ()
@@ -68,7 +74,7 @@ class Experiment:
 
 SECTIONS = {"method": "methods", "figure": "figures", "claim": "claims"}
 """Repeated sections of the file, and the fields of the record that hold them."""
-TUPLES = {"data", "patterns", "rates", "sizes", "figures", "claims", "expected"}
+TUPLES = {"data", "patterns", "rates", "sizes", "figures", "claims", "expected", "reuse"}
 KEYS = {f.name for f in fields(Experiment)} - {"name", "quick", *SECTIONS.values()} | {*SECTIONS}
 METHOD_KEYS = {f.name for f in fields(Entry)} - {"method"} | {f.name for f in fields(Method)}
 QUICK_KEYS = {"data", "patterns", "rates", "seeds", "sizes", "options", "methods"}
@@ -116,6 +122,7 @@ def _make_experiment(name: str, content: dict[str, Any], quick: bool) -> Experim
 def _check_experiment(experiment: Experiment) -> None:
     _check_known("table", experiment.data, TABLES)
     _check_known("pattern", experiment.patterns, PATTERNS)
+    _check_known("search", (experiment.search,), SEARCHES)
     if not experiment.methods:
         raise ConfigError("an experiment requires a [[method]].")
     for entry in experiment.methods:
@@ -138,7 +145,7 @@ def _make_entry(content: dict[str, Any]) -> Entry:
     _check_known("source", (method.source,), SOURCES)
     max_size = content.get("max_size")
     if max_size is not None and (not isinstance(max_size, int) or max_size < 1):
-        raise ConfigError(f"max_size must be a number of rows; got {max_size!r}.")
+        raise ConfigError(f"max_size must be a positive integer; got {max_size!r}.")
     return Entry(method, **{**content, "data": tuple(content.get("data", ()))})
 
 

@@ -10,10 +10,9 @@ from hirank._text import duration, plural
 from reproduction.claims import Verdict, check_expected, judge
 from reproduction.config import Entry, Experiment
 from reproduction.median_tables import escape, make_line, make_tables
-from reproduction.summary import Row, count_failures, run_key
-
-Study = tuple[Experiment, Sequence[Row]]
-"""An experiment and its table, which is empty if it was not run."""
+from reproduction.overview import Study, make_lowest
+from reproduction.summary import Row, count_failures
+from reproduction.trials import describe_trials
 
 FIGURES = "figures"
 """The folder of figures in that of the results."""
@@ -25,11 +24,12 @@ Fan and Udell, *Online high rank matrix completion*, CVPR 2019: its figures and 
 with hirank. This page is written by `python -m reproduction` from the tables of the runs; the \
 claims, and explanations of differences, are in the `config.toml` of each experiment.
 
-Numbers are medians over seeds. A claim holds if it does in all cases (tables, patterns, rates), \
-and partly if in half of them or more. Settings of the paper's methods are the best of a grid, \
-selected with the truth, as in the paper, on the first seed, and kept for the others; \
-hirank selects its settings itself, without the truth. Times are seconds of CPU time of the fit \
-alone, with one thread.
+Numbers are medians over trials; methods are compared on the trials that all of them have run. A \
+claim holds if it does in all cases (tables, patterns, rates), and partly if in half of them or \
+more. Settings of the paper's methods are the best of a grid, selected with the truth, as in the \
+paper: of the whole grid in trials with a search, and of the settings that are best in the first \
+trial in others. hirank selects its settings itself, without the truth. Times are seconds of CPU \
+time of the fit alone, with one thread.
 """
 QUICK = """
 **This is a quick run**: few seeds, few rates and few iterations. It shows that everything works; \
@@ -56,6 +56,8 @@ def write_page(studies: Sequence[Study], folder: str | Path, path: str | Path) -
     if any(experiment.quick for experiment, _ in ran):
         parts.append(QUICK)
     parts += _claims(ran, verdicts)
+    if lowest := list(make_lowest(ran)):
+        parts += ["\n## Lowest errors\n", *lowest]
     absent = [f"`{experiment.name}`" for experiment, rows in studies if not rows]
     if absent:
         parts.append(f"\nNot run yet, or without data: {', '.join(absent)}.\n")
@@ -103,20 +105,20 @@ def _section(
 
 
 def _describe_runs(experiment: Experiment, rows: Sequence[Row]) -> str:
-    """Return methods, grids, seeds, machine, date, time and command."""
+    """Return methods, grids, trials, machine, date, time and command."""
     names = [
         f"{each.method.name} ({grid})" if (grid := _describe_grid(each)) else each.method.name
         for each in experiment.methods
     ]
-    ran = {run_key(row): row["cpu_seconds"] for row in rows}
+    ran = {row["cell"]: row["cpu_seconds"] for row in rows}
     quick = " --quick" if experiment.quick else ""
     machines = sorted({_describe_machine(row) for row in rows})
     days = sorted({str(row["when"])[:10] for row in rows})
     when = days[0] if len(days) == 1 else f"{days[0]} to {days[-1]}"
     parts = [
         f"Methods: {'; '.join(names)}.",
-        f"{plural(len({row['seed'] for row in rows}), 'seed')}; {plural(len(ran), 'run')}, "
-        f"{duration(sum(ran.values()))} of CPU time.",
+        f"{describe_trials(experiment, rows)}.",
+        f"{plural(len(ran), 'run')}, {duration(sum(ran.values()))} of CPU time.",
         f"{'; '.join(machines)}; {when}.",
         f"Command: `python -m reproduction {experiment.name}{quick}`.",
     ]

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import json
+import math
 import multiprocessing
 import os
 import signal
 import threading
 import time
 import warnings
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
@@ -22,6 +24,7 @@ from reproduction.cache import Cache
 from reproduction.cells import Cell, CellResult, Measurement
 from reproduction.config import Experiment
 from reproduction.data import DataNotFoundError, load_table
+from reproduction.fingerprint import fingerprint
 from reproduction.schedule import make_schedule
 
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
@@ -44,39 +47,64 @@ class Progress:
     seconds_left: float  # estimated from the cells that are done
 
 
+@dataclass(frozen=True)
+class Budget:
+    """The CPU time that a run may take. Cells that may exceed it are not started."""
+
+    seconds: float = math.inf
+    min_trials: int = 0  # trials that are run in any case
+
+    def allows(self, cell: Cell, seconds: float) -> bool:
+        """Return whether a cell may be started if the run then takes so many seconds in all."""
+        return cell.seed < self.min_trials or seconds <= self.seconds
+
+
+NO_LIMIT = Budget()
+
+
 def run(
     experiment: Experiment,
     cache: Cache,
     *,
     jobs: int = 1,
+    budget: Budget = NO_LIMIT,
     callback: Callable[[Progress], None] = lambda progress: None,
-) -> None:
-    """Run the cells that are not in the cache.
+) -> int:
+    """Run the cells that are not in the cache or are outdated there; return how many are left.
 
-    Raise DataNotFoundError before any is run, if a table is not available.
+    They are run trial by trial, until the budget is spent. Raise DataNotFoundError before any is
+    run, if a table is not available.
     """
     for name in experiment.data:
         load_table(name, 0)
-    schedule, costs = make_schedule(experiment), Costs()
-    total = schedule.n_left({})
+    schedule = make_schedule(experiment)
+    costs, spent = Costs(schedule.cells, cache.results), 0.0
+    total = len(schedule.pending({})) + schedule.n_later({})
     others = multiprocessing.active_children()
     with _single_threaded(), InProcessExecutor() if jobs == 1 else SpawnExecutor(jobs) as pool:
         running: dict[Future[CellResult], Cell] = {}
-        submitted: set[str] = set()
+        stopped = False
         try:
             while True:
-                queue = [c for c in schedule.pending(cache.results) if c.key not in submitted]
-                for cell in queue if jobs > 1 else queue[:1]:
+                done, busy = cache.valid, {cell.key for cell in running.values()}
+                pending = schedule.pending(done)
+                left = len(pending) + schedule.n_later(done)
+                queue = [cell for cell in pending if cell.key not in busy]
+                for cell in queue[: jobs - len(running)]:
+                    expected = spent + sum(map(costs.estimate, [*running.values(), cell]))
+                    stopped = stopped or not budget.allows(cell, expected)
+                    if stopped:
+                        break
                     running[pool.submit(execute, cell)] = cell
-                    submitted.add(cell.key)
                 if not running:
-                    return
+                    return left
                 for future in wait(running, return_when=FIRST_COMPLETED).done:
                     cell, result = running.pop(future), future.result()
                     cache.add(result)
-                    costs.add(cell, result.seconds)
-                    left = schedule.n_left(cache.results)
-                    seconds = costs.mean(schedule.pending(cache.results)) * left / jobs
+                    costs.add(cell, result.cpu_seconds)
+                    spent += result.cpu_seconds
+                    left -= 1
+                    seconds = costs.mean(pending) * left / jobs
                     callback(Progress(cell, result, total - left, total, seconds))
         except BrokenProcessPool as error:
             raise WorkerCrashedError(
@@ -106,26 +134,38 @@ def execute(cell: Cell) -> CellResult:
     except Exception as error:  # that a method fails is a result
         failure = f"{type(error).__name__}: {error}"
     return CellResult(
-        cell.key, measurements, time.perf_counter() - began, time.process_time() - cpu, failure
+        cell.key,
+        measurements,
+        time.perf_counter() - began,
+        time.process_time() - cpu,
+        failure,
+        fingerprint(cell),
     )
 
 
 class Costs:
-    """Times of finished cells, to estimate those of others."""
+    """CPU times of finished cells, to estimate those of others."""
 
-    def __init__(self) -> None:
+    def __init__(
+        self, cells: Iterable[Cell] = (), results: Mapping[str, CellResult] | None = None
+    ) -> None:
         self._seconds: dict[tuple[str, ...], list[float]] = {}
+        for cell in cells:
+            if results and cell.key in results:
+                self.add(cell, results[cell.key].cpu_seconds)
 
     def add(self, cell: Cell, seconds: float) -> None:
         """Record the time of a cell."""
         for key in self._keys(cell):
             self._seconds.setdefault(key, []).append(seconds)
 
-    def mean(self, cells: Collection[Cell]) -> float:
-        """Estimate the mean time of cells, from the most similar ones."""
-        return sum(self._estimate(cell) for cell in cells) / max(len(cells), 1)
+    def mean(self, cells: Sequence[Cell]) -> float:
+        """Estimate the mean time of cells, from a few hundred of them."""
+        some = cells[:: 1 + len(cells) // 300]
+        return sum(map(self.estimate, some)) / max(len(some), 1)
 
-    def _estimate(self, cell: Cell) -> float:
+    def estimate(self, cell: Cell) -> float:
+        """Estimate the time of a cell from the most similar ones; 0 if there are none."""
         for key in self._keys(cell):
             if key in self._seconds:
                 return sum(self._seconds[key]) / len(self._seconds[key])
@@ -133,8 +173,11 @@ class Costs:
 
     @staticmethod
     def _keys(cell: Cell) -> list[tuple[str, ...]]:
-        size = str(cell.options.get("n", ""))
-        return [(cell.method.name, cell.data, size), (cell.method.name,), (cell.data,), ()]
+        options = json.dumps([cell.options, cell.pattern, cell.rate], sort_keys=True)
+        settings = json.dumps(cell.method.settings, sort_keys=True)
+        method, data = cell.method.name, cell.data
+        keys = [(method, data, options, settings), (method, data, options), (method, data)]
+        return [*keys, (method,), (data,), ()]
 
 
 class InProcessExecutor(Executor):

@@ -9,7 +9,7 @@ from itertools import product
 import numpy as np
 
 from reproduction.cells import Cell, CellResult
-from reproduction.config import Entry, Experiment
+from reproduction.config import EVERY_TRIAL, Entry, Experiment
 
 Results = Mapping[str, CellResult]
 """Results of cells so far, by their keys."""
@@ -17,38 +17,41 @@ Results = Mapping[str, CellResult]
 
 @dataclass(frozen=True)
 class Group:
-    """Cells that differ in settings and seed only: `cells[variant][seed]`."""
+    """Cells that differ in settings and trial only: `cells[variant][trial]`."""
 
     cells: list[list[Cell]]
     tune_by: str
+    every_trial: bool = False  # whether settings are searched in every trial, or in the first one
 
-    def select(self, results: Results) -> int | None:
-        """Return the variant with the lowest error on the first seed, by the truth as in the paper.
+    def select(self, results: Results, trial: int) -> int | None:
+        """Return the variant with the lowest error in a trial, by the truth as in the paper.
 
-        None if it is not known yet, or if all variants failed.
+        None if all failed, or if it is not known yet: where not all variants have been run, the
+        one that is best in the first trial must be among them.
         """
         if len(self.cells) == 1:
             return 0
-        if not self.is_tuned(results):
+        ran = [v for v, trials in enumerate(self.cells) if trials[trial].key in results]
+        if len(ran) < len(self.cells) and (trial == 0 or self.select(results, 0) not in ran):
             return None
-        errors = [_last_value(results[seeds[0].key], self.tune_by) for seeds in self.cells]
-        return int(np.argmin(errors)) if min(errors) < np.inf else None
-
-    def is_tuned(self, results: Results) -> bool:
-        """Return whether all variants have been run on the first seed."""
-        return all(seeds[0].key in results for seeds in self.cells)
+        errors = [_last_value(results[self.cells[v][trial].key], self.tune_by) for v in ran]
+        return ran[int(np.argmin(errors))] if min(errors) < np.inf else None
 
     def pending(self, results: Results) -> list[Cell]:
-        """Return the cells to run now: all variants on the first seed, then the best on others."""
-        found = [seeds[0] for seeds in self.cells]
-        best = self.select(results)
+        """Return the cells to run now: all variants on trials with a search, else the best."""
+        best = None if self.every_trial else self.select(results, 0)
+        searched = range(len(self.cells[0]) if self.every_trial else 1)
+        found = [trials[trial] for trial in searched for trials in self.cells]
         if best is not None:
             found += self.cells[best][1:]
         return [cell for cell in found if cell.key not in results]
 
     def n_later(self, results: Results) -> int:
-        """Return the number of cells that depend on the selection, while that is not known."""
-        return 0 if len(self.cells) == 1 or self.is_tuned(results) else len(self.cells[0]) - 1
+        """Return the number of cells that depend on a selection that is not known yet."""
+        if self.every_trial or len(self.cells) == 1:
+            return 0
+        tuned = all(trials[0].key in results for trials in self.cells)
+        return 0 if tuned else len(self.cells[0]) - 1
 
 
 @dataclass(frozen=True)
@@ -57,13 +60,19 @@ class Schedule:
 
     groups: list[Group]
 
-    def pending(self, results: Results) -> list[Cell]:
-        """Return the cells that can be run now."""
-        return [cell for group in self.groups for cell in group.pending(results)]
+    @property
+    def cells(self) -> list[Cell]:
+        """Return all cells, also those that are only run if their settings are selected."""
+        return [cell for group in self.groups for trials in group.cells for cell in trials]
 
-    def n_left(self, results: Results) -> int:
-        """Return the number of cells that are not done."""
-        return len(self.pending(results)) + sum(group.n_later(results) for group in self.groups)
+    def pending(self, results: Results) -> list[Cell]:
+        """Return the cells that can be run now, trial by trial."""
+        found = [cell for group in self.groups for cell in group.pending(results)]
+        return sorted(found, key=lambda cell: cell.seed)
+
+    def n_later(self, results: Results) -> int:
+        """Return the number of cells that depend on a selection that is not known yet."""
+        return sum(group.n_later(results) for group in self.groups)
 
 
 def make_schedule(experiment: Experiment) -> Schedule:
@@ -84,7 +93,7 @@ def make_schedule(experiment: Experiment) -> Schedule:
 def _make_group(
     experiment: Experiment, entry: Entry, data: str, pattern: str, rate: float, size: int | None
 ) -> Group:
-    options = experiment.options | ({} if size is None else {"n": size})
+    options = experiment.options | ({} if size is None else {experiment.along: size})
     cells = [
         [
             Cell(experiment.task, data, pattern, rate, seed, method, options)
@@ -92,7 +101,7 @@ def _make_group(
         ]
         for method in entry.variants(data)
     ]
-    return Group(cells, experiment.tune_by)
+    return Group(cells, experiment.tune_by, experiment.search == EVERY_TRIAL)
 
 
 def _last_value(result: CellResult, measure: str) -> float:

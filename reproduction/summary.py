@@ -103,6 +103,35 @@ def last_points(summary: Summary) -> Summary:
     return {group: summary[group] for group in last.values()}
 
 
+def pair_trials(rows: Iterable[Row], methods: Collection[str]) -> list[Row]:
+    """Return the rows of methods in the trials that all of them have run, place by place.
+
+    A place is data x pattern x rate; methods without any run there are ignored. A failed run counts
+    as one.
+
+    Examples
+    --------
+    >>> from reproduction.summary import pair_trials
+    >>> row = dict(data="a", pattern="random", rate=0.3, selected=True, failure="")
+    >>> runs = [("LRF", 0), ("VMC", 0), ("VMC", 1)]
+    >>> rows = [row | dict(method=method, seed=seed) for method, seed in runs]
+    >>> [(one["method"], one["seed"]) for one in pair_trials(rows, ["LRF", "VMC"])]
+    [('LRF', 0), ('VMC', 0)]
+    """
+    wanted = [row for row in rows if row["method"] in methods]
+    ran: dict[Any, dict[str, set[int]]] = defaultdict(lambda: defaultdict(set))
+    for row in wanted:
+        if row["selected"] or row["failure"]:
+            ran[get_place(row)][row["method"]].add(row["seed"])
+    common = {place: set.intersection(*found.values()) for place, found in ran.items()}
+    return [row for row in wanted if row["seed"] in common.get(get_place(row), ())]
+
+
+def get_place(row: Row) -> tuple[str, str, float]:
+    """Return data, pattern and rate of a row."""
+    return row["data"], row["pattern"], _round_rate(row["rate"])
+
+
 def exponent(x: Sequence[float], y: Sequence[float]) -> float:
     """Return the slope of log y over log x: 2 if y grows like x^2.
 
@@ -139,7 +168,7 @@ def count_failures(rows: Iterable[Row]) -> list[FailedRuns]:
     runs: dict[str, set[Any]] = defaultdict(set)
     failed: dict[str, dict[Any, str]] = defaultdict(dict)
     for row in rows:
-        method, run = row["method"], run_key(row)
+        method, run = row["method"], row["cell"]
         runs[method].add(run)
         if row["failure"]:
             failed[method][run] = str(row["failure"]).strip().splitlines()[-1]
@@ -153,16 +182,8 @@ def count_failures(rows: Iterable[Row]) -> list[FailedRuns]:
     ]
 
 
-def run_key(row: Row) -> tuple[Any, ...]:
-    """Return what all rows of one run have in common, and no other run."""
-    # Runs of different sizes differ in nothing but their time.
-    names = ("data", "pattern", "rate", "seed", "method", "settings", "seconds", "cpu_seconds")
-    return tuple(row[name] for name in names)
-
-
 def _group(row: Row) -> Group:
-    rate, at = _round_rate(row["rate"]), float(row["at"])
-    return Group(row["data"], row["pattern"], rate, row["method"], row["measure"], at)
+    return Group(*get_place(row), row["method"], row["measure"], float(row["at"]))
 
 
 def _round_rate(rate: Any) -> float:

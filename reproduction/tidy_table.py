@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from reproduction.cache import Cache
-from reproduction.cells import Cell, Measurement
+from reproduction.cache import Cache, Facts
+from reproduction.cells import Cell, CellResult, Measurement
 from reproduction.config import Experiment
 from reproduction.schedule import make_schedule
 
@@ -22,23 +23,42 @@ Rows = list[Row]
 def make_rows(experiment: Experiment, cache: Cache) -> Rows:
     """Return the rows of an experiment in its own order, whichever order they were measured in.
 
-    A failed cell has one row, without a measure. Of settings that are not selected, only single
-    numbers and the ends of curves are included.
+    A failed cell has one row, without a measure. Of settings that are not selected in a trial, only
+    single numbers and the ends of curves are included.
     """
     return [
         row
         for group in make_schedule(experiment).groups
-        for variant, seeds in enumerate(group.cells)
-        for cell in seeds
+        for variant, trials in enumerate(group.cells)
+        for trial, cell in enumerate(trials)
         if cell.key in cache.results
-        for row in _make_rows(experiment, cell, cache, group.select(cache.results) == variant)
+        for row in _make_rows(
+            experiment, cell, cache, group.select(cache.results, trial) == variant
+        )
     ]
+
+
+def read_results(rows: Rows) -> Iterator[tuple[CellResult, Facts]]:
+    """Yield the results of cells in a table, and the machines that they come from."""
+    for key, group in groupby(rows, key=lambda row: str(row["cell"])):
+        found = list(group)
+        first = found[0]
+        measurements = tuple(
+            Measurement(*(row[name] for name in Measurement._fields))
+            for row in found
+            if row["measure"]
+        )
+        times = first["seconds"], first["cpu_seconds"]
+        result = CellResult(key, measurements, *times, first["failure"], first["code"])
+        names = list(first)
+        yield result, {name: first[name] for name in names[names.index("code") + 1 :]}
 
 
 def _make_rows(experiment: Experiment, cell: Cell, cache: Cache, selected: bool) -> Rows:
     result, method = cache.results[cell.key], cell.method
     first = {
         "experiment": experiment.name,
+        "cell": cell.key,
         "task": cell.task,
         "data": cell.data,
         "pattern": cell.pattern,
@@ -53,6 +73,7 @@ def _make_rows(experiment: Experiment, cell: Cell, cache: Cache, selected: bool)
         "seconds": result.seconds,
         "cpu_seconds": result.cpu_seconds,
         "failure": result.failure,
+        "code": result.code,
         **cache.facts[cell.key],
     }
     found = result.measurements or (Measurement("", float("nan")),)

@@ -6,6 +6,7 @@ from types import SimpleNamespace
 import numpy as np
 
 from reproduction.cells import Method
+from reproduction.config import Entry
 
 CASES = ["one curved surface", "three curved surfaces", "ten linear subspaces"]
 RATES = [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7]
@@ -70,10 +71,7 @@ def experiment(name, task, methods, figures, *, settings=None, **more):
         "expected": [],
         "quick": False,
         "methods": [
-            SimpleNamespace(
-                method=Method(m[0], m[1], m[2], (settings or {}).get(m[0], _settings(m[0]))),
-                grid={},
-            )
+            Entry(Method(m[0], m[1], m[2], (settings or {}).get(m[0], _settings(m[0]))))
             for m in methods
         ],
     }
@@ -81,12 +79,16 @@ def experiment(name, task, methods, figures, *, settings=None, **more):
 
 
 def row(record, method, measure, value, *, data=None, pattern=None, rate=None, seed=0, **more):
+    data = record.data[0] if data is None else data
+    pattern = record.patterns[0] if pattern is None else pattern
+    rate = record.rates[0] if rate is None else rate
     return {
         "experiment": record.name,
+        "cell": f"{method}, {data}, {pattern}, {rate}, {seed}",
         "task": record.task,
-        "data": record.data[0] if data is None else data,
-        "pattern": record.patterns[0] if pattern is None else pattern,
-        "rate": record.rates[0] if rate is None else rate,
+        "data": data,
+        "pattern": pattern,
+        "rate": rate,
         "seed": seed,
         "method": method,
         "source": next(
@@ -103,6 +105,7 @@ def row(record, method, measure, value, *, data=None, pattern=None, rate=None, s
         "seconds": 2.0,
         "cpu_seconds": 1.8,
         "failure": "",
+        "code": "0123456789ab",
         "version": "0.1.0",
         "python": "3.12.1",
         "numpy": "2.1.0",

@@ -150,8 +150,8 @@ def test_failed_runs_and_settings_that_are_not_selected_do_not_count():
     record.claims = [LOWER | {"statement": "", "measure": "relative error"}]
     noise = [r | {"value": 100.0} for r in rows if r["method"] == "hirank"]
     rows += [r | {"selected": False} for r in noise]
-    rows += [r | {"failure": "ValueError: no", "seed": 7} for r in noise]
-    rows += [r | {"value": float("nan"), "seed": 8} for r in noise]
+    rows += [r | {"failure": "ValueError: no", "seed": 7, "cell": f"7, {r['rate']}"} for r in noise]
+    rows += [r | {"value": float("nan"), "seed": 8, "cell": f"8, {r['rate']}"} for r in noise]
     assert judge(record, rows)[0].holds == "yes"
     (failed,) = count_failures(rows)
     assert (failed.method, failed.failed) == ("hirank", 4)
@@ -220,3 +220,16 @@ def test_the_last_point_of_each_curve():
     ]
     assert [spread.median for spread in last_points(summarize(rows)).values()] == [9, 9]
     assert np.isfinite([group.at for group in summarize(rows)]).all()
+
+
+def test_methods_are_compared_on_the_trials_that_both_have():
+    record, rows = make_study({"LRF": [3, 3], "hirank": [1, 1]})
+    record.claims = [LOWER | {"statement": "", "measure": "relative error"}]
+    more = [
+        r | {"value": 9.0, "seed": 10 + i}
+        for r in rows
+        if r["method"] == "hirank"
+        for i in range(9)
+    ]
+
+    assert judge(record, rows + more) == judge(record, rows)

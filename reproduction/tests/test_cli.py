@@ -17,7 +17,7 @@ from reproduction.cells import Cell, CellResult, Method
 from reproduction.console import Console
 from reproduction.runner import Progress
 from reproduction.tests.conftest import ROOT
-from reproduction.tidy_table import read_table
+from reproduction.tidy_table import read_table, write_table
 
 PARTS = 4
 """The real experiments are run in so many processes: starting one takes seconds."""
@@ -165,12 +165,10 @@ def test_a_killed_run_continues_where_it_stopped(reproduction, experiments, fold
     wait_for_runs(running, cells)
     os.kill(running.pid, signal.SIGKILL)
     running.wait()
-    kept = cells.read_bytes()
-
-    done = reproduction("small", "-o", cut, *experiments)
+    done = reproduction("small", "-o", cut, "--jobs", 1, *experiments)
 
     assert done.returncode == 0, done.stderr
-    assert cells.read_bytes().startswith(kept[: kept.rfind(b"\n") + 1])
+    assert not cells.exists()  # its runs are in the table
     one, other = (without_times(path / "tables" / "small.parquet") for path in (cut, whole))
     assert one == other
     one, other = ((path / "figures" / "small-1.svg").read_bytes() for path in (cut, whole))
@@ -203,17 +201,69 @@ def test_ctrl_c_ends_all_processes_and_states_how_to_continue(experiments, folde
     assert time.monotonic() < deadline
 
 
-def test_runs_of_other_code_are_noted_and_fresh_replaces_them(reproduction, quick):
+def test_runs_of_other_code_are_noted_and_run_again_if_asked_for(quick, capsys):
     _, folder = quick
-    cells = folder / "build" / "cells" / "small.jsonl"
-    cells.write_text(cells.read_text().replace('"code": "', '"code": "other'))
-    options = ("small", "--quick", "--jobs", 1, "--experiments", folder / "experiments")
-    done = reproduction(*options)
-    assert "3 runs are from other code. Pass --fresh to run them again." in done.stderr
-    assert '"code": "other' in cells.read_text()
-    done = reproduction(*options, "--fresh")
-    assert "other code" not in done.stderr
-    assert '"code": "other' not in cells.read_text()
+    table = folder / "build" / "tables" / "small.parquet"
+    rows = read_table(table)
+    write_table(table, [row | {"code": "other", "when": "before"} for row in rows])
+    options = ["small", "--quick", "--jobs=1", "--experiments", str(folder / "experiments")]
+
+    assert main(options) == 0
+    assert "3 runs of 3 were measured with other code. Pass --rerun" in capsys.readouterr().err
+    assert {row["code"] for row in read_table(table)} == {"other"}
+    assert main([*options, "--method=KFMC", "--rerun=stale"]) == 0
+    assert {row["method"] for row in read_table(table) if row["code"] == "other"} == {"LRF"}
+    assert main([*options, "--rerun=stale"]) == 0
+
+    again = read_table(table)
+    assert [row["code"] for row in again] == [row["code"] for row in rows]
+    assert without_times(table) == [
+        {key: value for key, value in row.items() if "seconds" not in key}
+        for row in rows
+        if "seconds" not in row["measure"]
+    ]
+    assert not (folder / "build" / "cells" / "small.jsonl").exists()
+
+
+def test_a_run_that_is_limited_adds_to_the_table(experiments, folder, capsys):
+    options = ["small", "-o", str(folder / "out"), "--jobs=1", *experiments]
+    table = folder / "out" / "tables" / "small.parquet"
+
+    assert main([*options, "--seeds=1", "--method=LRF"]) == 0
+    assert {(row["method"], row["seed"]) for row in read_table(table)} == {("LRF", 0)}
+    assert main([*options, "--max-cpu=1e-9"]) == 0
+    assert "small: stopped at --max-cpu, " in capsys.readouterr().err
+    assert main([*options, "--max-cpu=1e-9", "--min-trials=1"]) == 0
+    ran = {(row["method"], row["seed"]) for row in read_table(table)}
+    assert ran == {("LRF", 0), ("KFMC", 0)}
+    assert main(options) == 0
+
+    assert len({row["cell"] for row in read_table(table)}) == 2 + 1 + 2
+
+
+def test_a_summary_counts_the_lowest_errors_without_a_run(experiments, folder, capsys):
+    edit(folder, 'than = ["LRF"]', 'than = ["LRF"]\ncount_cells = true')
+    options = ["-o", str(folder / "out"), *experiments]
+    assert main(["small", "--jobs=1", "--quiet", *options]) == 0
+
+    assert main(["summary", *options]) == 0
+
+    printed = capsys.readouterr().out
+    assert "| small | nothing in the paper | relative error | LRF | **1 of 1** |" in printed
+    assert "| small | nothing in the paper | 2 trials (settings searched in 1) | 5 |" in printed
+    assert "**1 of 1**" in (folder / "out" / "README.md").read_text()
+
+
+def test_an_unknown_method_is_an_error(experiments, capsys):
+    assert main(["small", "--method=VMC", *experiments]) == 2
+    assert "has no method 'VMC'; expected one of LRF, KFMC." in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("option", ["--max-cpu=0", "--max-cpu=nan", "--min-trials=0"])
+def test_limits_must_be_positive(option, capsys):
+    with pytest.raises(SystemExit):
+        main(["small", option])
+    assert "must be" in capsys.readouterr().err
 
 
 def test_fewer_seeds_can_be_run_and_failures_are_noted(experiments, folder, capsys):
@@ -225,7 +275,7 @@ def test_fewer_seeds_can_be_run_and_failures_are_noted(experiments, folder, caps
 
     assert code == 0
     assert {row["seed"] for row in read_table(folder / "out" / "tables" / "small.parquet")} == {0}
-    assert "1 seed;" in (folder / "out" / "README.md").read_text()
+    assert "1 trial (settings searched in each)." in (folder / "out" / "README.md").read_text()
     result = json.loads(capsys.readouterr().out)
     assert result["page"] == str(folder / "out" / "README.md")
     assert result["experiments"]["small"]["cells"] == 3

@@ -1,4 +1,5 @@
 import re
+from dataclasses import replace
 
 import pytest
 
@@ -41,7 +42,7 @@ def study():
         data=CASES[:1],
     )
     record.claims = [BEATS, SLOW]
-    record.methods[1].grid = {"beta": [0.001, 0.0001]}
+    record.methods[1] = replace(record.methods[1], grid={"beta": [0.001, 0.0001]})
     return record, rows
 
 
@@ -80,7 +81,7 @@ def test_a_section_describes_its_runs(study, tmp_path):
     text = page([study], tmp_path)
     assert "KFMC (RBF) (beta 0.001 / 0.0001); hirank." in text
     # 3 methods x 7 rates x 5 seeds, each of 1.8 s.
-    assert "5 seeds; 105 runs, 3 min 9 s of CPU time." in text
+    assert "5 trials (settings searched in 0). 105 runs, 3 min 9 s of CPU time." in text
     assert "on a processor (2 cores); 2026-11-16." in text
     assert "`python -m reproduction synthetic-offline`" in text
 

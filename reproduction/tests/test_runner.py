@@ -1,10 +1,11 @@
 import pytest
 
-from reproduction import config, machine
+from reproduction import config
 from reproduction.cache import Cache
-from reproduction.cells import Cell, Method
+from reproduction.cells import Cell, CellResult, Measurement, Method
 from reproduction.data import DataNotFoundError
-from reproduction.runner import Costs, execute, run
+from reproduction.runner import Budget, Costs, execute, run
+from reproduction.schedule import make_schedule
 from reproduction.tidy_table import make_rows
 
 CONFIG = """
@@ -108,15 +109,47 @@ def test_times_are_estimated_from_the_most_similar_cells():
         return Cell("completion", data, "random", 0.3, 0, Method(name, "LRF"))
 
     costs = Costs()
-    assert costs.mean([cell("a", "x")]) == 0
+    assert costs.estimate(cell("a", "x")) == 0
     costs.add(cell("a", "x"), 10.0)
     costs.add(cell("b", "y"), 30.0)
-    assert costs.mean([cell("a", "x")]) == 10
-    assert costs.mean([cell("b", "x")]) == 30
-    assert costs.mean([cell("c", "z")]) == 20
+    assert costs.estimate(cell("a", "x")) == 10
+    assert costs.estimate(cell("b", "x")) == 30
+    assert costs.mean([cell("a", "x"), cell("c", "z")]) == 15
     assert costs.mean([]) == 0
 
 
-def test_all_code_that_numbers_depend_on_exists():
-    assert all(part.exists() for part in machine.SOURCES)
-    assert machine.fingerprint() == machine.fingerprint()
+def test_a_run_ends_before_its_budget_is_exceeded(experiment, tmp_path):
+    cache, progress = Cache(tmp_path / "cells.jsonl"), []
+    slow = make_schedule(experiment).pending({})[0]
+    cache.add(CellResult(slow.key, (Measurement("missing error", 0.5),), 9.0, 9.0))
+
+    left = run(experiment, cache, budget=Budget(seconds=8.0), callback=progress.append)
+
+    assert (left, progress) == (6, [])  # the next cell is of the same method
+
+
+def test_the_first_trials_are_run_whatever_time_they_take(experiment, tmp_path):
+    cache, progress = Cache(tmp_path / "cells.jsonl"), []
+
+    left = run(experiment, cache, budget=Budget(1e-9, min_trials=1), callback=progress.append)
+
+    assert [one.cell.seed for one in progress] == [0] * 4
+    assert left == 3
+
+
+def test_outdated_results_are_measured_again_and_kept_until_then(experiment, done, tmp_path):
+    path = tmp_path / "cells.jsonl"
+    path.write_bytes(done[0][0].read_bytes())
+    cache, progress = Cache(path), []
+    before = dict(cache.results)
+    mean = [one for one in make_schedule(experiment).cells if one.method.name == "mean"]
+    cache.outdated = {one.key for one in mean}
+
+    left = run(experiment, cache, budget=Budget(seconds=-1.0))
+    assert (left, cache.results) == (2, before)
+    left = run(experiment, cache, callback=progress.append)
+
+    assert left == 0
+    assert [one.cell for one in progress] == mean
+    assert not cache.outdated
+    assert cache.results.keys() == before.keys()

@@ -7,7 +7,7 @@ from reproduction import config
 from reproduction.cache import Cache
 from reproduction.cells import Cell, CellResult, Measurement, Method
 from reproduction.schedule import make_schedule
-from reproduction.tidy_table import make_rows, read_table, write_table
+from reproduction.tidy_table import make_rows, read_results, read_table, write_table
 
 CONFIG = """
 title = "A title"
@@ -106,8 +106,9 @@ def test_the_quick_version_is_smaller(folder):
             "unknown method 'VMC'; expected one of LRF, hirank",
         ),
         ("seeds = 3", "seeds = 0", "at least 1"),
+        ("seeds = 3", 'search = "never"', "unknown search 'never'; expected one of first trial, e"),
         ('name = "hirank"', 'name = "LRF"', "same name"),
-        ('source = "hirank"', "max_size = 0", "max_size must be a number of rows; got 0"),
+        ('source = "hirank"', "max_size = 0", "max_size must be a positive integer; got 0"),
         ('source = "hirank"', "max_size = 9", "max_size requires sizes"),
         ("seeds = 3", "seeds = ", "config.toml: "),
     ],
@@ -154,14 +155,16 @@ def test_the_key_of_a_cell_is_its_content():
 
 def test_all_settings_run_on_the_first_seed_and_the_best_on_the_others(experiment, tmp_path):
     cache = Cache(tmp_path / "cells.jsonl")
-    total = make_schedule(experiment).n_left({})
+    schedule = make_schedule(experiment)
+    total = len(schedule.pending({})) + schedule.n_later({})
     first, later = finish(experiment, cache)
     # 2 tables x 2 rates; on the first LRF has 3 settings and hirank 1, on the second LRF has 1
     assert len(first) == 2 * 3 + 2 * 3 + 2 * 3
     assert {one.seed for one in later} == {1, 2}
     assert {one.method.settings["rank"] for one in later} == {2}
     assert len(first) + len(later) == total
-    assert make_schedule(experiment).n_left(cache.results) == 0
+    assert schedule.pending(cache.results) == []
+    assert schedule.n_later(cache.results) == 0
 
 
 def test_a_method_that_always_fails_has_no_pending_cells(experiment, tmp_path):
@@ -169,10 +172,10 @@ def test_a_method_that_always_fails_has_no_pending_cells(experiment, tmp_path):
     for one in schedule.pending({}):
         cache.add(CellResult(one.key, (), 1.0, 1.0, "ValueError: no"))
     tuned = schedule.groups[0]
-    assert (len(tuned.cells), tuned.select(cache.results)) == (3, None)
+    assert (len(tuned.cells), tuned.select(cache.results, 0)) == (3, None)
     assert tuned.pending(cache.results) == []
     assert {row["failure"] for row in make_rows(experiment, cache)} == {"ValueError: no"}
-    assert schedule.n_left(cache.results) == 0
+    assert schedule.n_later(cache.results) == 0
 
 
 def test_a_truncated_line_loses_one_cell(experiment, tmp_path):
@@ -187,7 +190,7 @@ def test_a_truncated_line_loses_one_cell(experiment, tmp_path):
     assert {facts["cores"] for facts in again.facts.values()} == {2}
     finish(experiment, again)
     assert Cache(path).results == cache.results
-    again.clear()
+    again.remove_journal()
     assert not Cache(path).results
 
 
@@ -210,9 +213,74 @@ def test_rows_mark_the_selected_settings(experiment, tmp_path):
     assert {json.loads(row["settings"])["rank"] for row in curved if row["selected"]} == {2}
     assert sum(not row["selected"] for row in curved) == 2 * 2
     assert all(row["cores"] == 2 and row["experiment"] == "example" for row in found)
-    path = tmp_path / "table.parquet"
-    write_table(path, found)
-    assert read_table(path) == found
+
+
+def test_with_a_search_in_every_trial_each_has_its_own_settings(experiment, tmp_path):
+    experiment = replace(experiment, search=config.EVERY_TRIAL)
+    cache = Cache(tmp_path / "cells.jsonl")
+    cache.begin({"cores": 2})
+    best = {0: 2, 1: 8, 2: 4}
+
+    (only,) = finish(
+        experiment, cache, lambda one: abs(one.method.settings.get("rank", 0) - best[one.seed])
+    )
+
+    # 2 rates x 3 trials; on the first table LRF has 3 settings and hirank 1, on the other LRF has 1
+    assert len(only) == 2 * 3 * (3 + 1 + 1)
+    assert [one.seed for one in only] == sorted(one.seed for one in only)
+    rows = [row for row in make_rows(experiment, cache) if row["method"] == "LRF"]
+    selected = {
+        row["seed"]: json.loads(row["settings"])["rank"]
+        for row in rows
+        if row["selected"] and row["data"] == "one curved surface"
+    }
+    assert selected == best
+
+
+def test_a_trial_without_a_search_has_the_settings_of_the_first(experiment):
+    """As in a table from before settings were searched in every trial."""
+    experiment = replace(experiment, search=config.EVERY_TRIAL)
+    group, done = make_schedule(experiment).groups[0], {}
+
+    def add(variant, trial, error):
+        one = group.cells[variant][trial]
+        done[one.key] = result(one, error)
+
+    for variant, error in enumerate((0.3, 0.1, 0.2)):
+        add(variant, 0, error)
+    assert group.select(done, 1) is None
+    add(0, 1, 0.4)
+    assert group.select(done, 1) is None  # which of the others is best is not known
+    add(1, 1, 0.5)
+    assert group.select(done, 1) == 0
+    add(2, 1, 0.1)
+    assert group.select(done, 1) == 2
+
+
+def test_a_table_gives_back_the_results_that_it_was_made_of(experiment, tmp_path):
+    cache = Cache(tmp_path / "cells.jsonl")
+    cache.begin({"cores": 2})
+    finish(experiment, cache)
+    key = next(iter(cache.results))
+    cache.add(CellResult(key, (), 1.0, 0.5, "ValueError: no", "abc"))
+    rows = make_rows(experiment, cache)
+    write_table(tmp_path / "table.parquet", rows)
+
+    saved = list(read_results(read_table(tmp_path / "table.parquet")))
+
+    again = Cache(tmp_path / "none.jsonl", saved)
+    assert again.results == cache.results
+    assert again.facts == cache.facts
+    assert repr(make_rows(experiment, again)) == repr(rows)
+
+
+def test_the_journal_replaces_results_of_tables(experiment, tmp_path):
+    old, path = make_schedule(experiment).cells[0], tmp_path / "cells.jsonl"
+    Cache(path).add(result(old, 0.1))
+
+    cache = Cache(path, [(result(old, 0.9), {"cores": 4})])
+
+    assert cache.results[old.key] == result(old, 0.1)
 
 
 def test_settings_are_selected_by_the_last_value_of_a_curve(experiment):
@@ -220,7 +288,7 @@ def test_settings_are_selected_by_the_last_value_of_a_curve(experiment):
     for (one, *_), last in zip(group.cells, (0.3, 0.1, 0.2), strict=True):
         curve = (Measurement("missing error", last, 10), Measurement("missing error", 0.0, 1))
         done[one.key] = CellResult(one.key, curve, 1.0, 1.0)
-    assert group.select(done) == 1
+    assert group.select(done, 0) == 1
 
 
 def test_of_settings_that_are_not_selected_only_ends_are_kept(experiment, tmp_path):
