@@ -30,6 +30,7 @@ NOUNS = {
     "fit seconds": "time of the fit (s)",
     "seconds per sample": "time per sample (s)",
     "seconds per new sample": "time per new sample (s)",
+    "seconds per iteration": "time per iteration (s)",
     "peak MB": "peak of memory (MB)",
     "iterations to converge": "number of iterations to converge",
     "diverged": "divergence (1 or 0)",

@@ -62,6 +62,25 @@ def _surfaces(name: str, seed: int, **options: Any) -> Table:
     return Table(X, labels)
 
 
+SMOOTH: dict[str, tuple[Callable[[Array], Array], float]] = {
+    "sines": (np.sin, 4.0),
+    "exponentials": (np.exp, 2.0),
+    "rational functions": (lambda u: 1 / (1 + u * u), 4.0),
+}
+"""Smooth functions h, and the size of the weights w in x_j = h(w_j s + b_j)."""
+
+
+def _smooth(
+    name: str, seed: int, n_samples: int = 100, n_features: int = 20, latent: int = 2
+) -> Table:
+    """Return smooth functions of few latent variables; a larger table begins with a smaller one."""
+    function, size = SMOOTH[name]
+    rng = np.random.default_rng(seed)
+    W = size * rng.standard_normal((latent, n_features))
+    offsets = size / 2 * rng.standard_normal(n_features)
+    return Table(function(rng.uniform(-0.5, 0.5, (n_samples, latent)) @ W + offsets))
+
+
 def _hopkins(name: str, seed: int) -> Table:
     return Table(*load_hopkins(name))
 
@@ -72,6 +91,7 @@ def _mocap(seed: int, step: int = 2) -> Table:
 
 TABLES: dict[str, Callable[..., Table]] = {
     **{name: partial(_surfaces, name) for name in SURFACES},
+    **{name: partial(_smooth, name) for name in SMOOTH},
     "twisted cubic": lambda seed, n_samples=100: Table(twisted_cubic(n_samples, random_state=seed)),
     "1R2RC": partial(_hopkins, "1R2RC"),
     "1R2TCR": partial(_hopkins, "1R2TCR"),

@@ -8,7 +8,15 @@ from hirank._text import number
 from reproduction.claim_kinds import CURVE_KINDS, noun
 from reproduction.config import Experiment
 from reproduction.figures.lines import ALONG
-from reproduction.summary import Row, Spread, Summary, last_points, select, summarize
+from reproduction.summary import (
+    Row,
+    Spread,
+    Summary,
+    last_points,
+    late_exponent,
+    select,
+    summarize,
+)
 
 MEASURES = {
     "lines": "relative error",
@@ -20,6 +28,7 @@ MEASURES = {
 """Default measures of figures, by kind."""
 LOWER_IS_BETTER = ("error", "seconds", "MB", "iterations")
 """Not objective and cost, which cannot be compared between kernels."""
+ABSENT = "\N{EN DASH}"
 MAX_POINTS = 8  # of a curve
 MAX_ROWS = 12  # longer tables are folded
 
@@ -35,6 +44,7 @@ def make_tables(experiment: Experiment, rows: Sequence[Row]) -> Iterator[str]:
         found = select(summary, measure=measure)
         if found:
             yield from _table(measure, found if curve else last_points(found), along)
+    yield from _exponents(experiment, summary)
 
 
 def _measures(experiment: Experiment) -> dict[str, bool]:
@@ -48,6 +58,39 @@ def _measures(experiment: Experiment) -> dict[str, bool]:
     for claim in experiment.claims:
         found[claim["measure"]] = found.get(claim["measure"], False) or claim["kind"] in CURVE_KINDS
     return found
+
+
+def _exponents(experiment: Experiment, summary: Summary) -> Iterator[str]:
+    """Yield a table of the exponents of growth, and those of the paper in brackets."""
+    for figure in experiment.figures:
+        if figure["kind"] != "growth":
+            continue
+        given = figure.get("measure", MEASURES["growth"])
+        measures = [given] if isinstance(given, str) else list(given)
+        paper = figure.get("paper_exponents", {})
+        lines = []
+        for entry in experiment.methods:
+            name = entry.method.name
+            powers = [_exponent(select(summary, measure=each, method=name)) for each in measures]
+            if any(powers):
+                stated = [paper.get(each, {}).get(name) for each in measures]
+                texts = [
+                    f"{power or ABSENT}" + (f" ({text})" if text is not None else "")
+                    for power, text in zip(powers, stated, strict=True)
+                ]
+                lines.append(make_line([name, *texts]))
+        if lines:
+            head = make_line(["method", *map(noun, measures)])
+            rule = make_line(["---", *("--:" for _ in measures)])
+            yield "\nExponents, fitted to the larger half of the sizes (in brackets: Table 1):\n\n"
+            yield head + rule + "".join(lines)
+
+
+def _exponent(found: Summary) -> str:
+    points = sorted((group.at, spread.median) for group, spread in found.items())
+    if len(points) < 2 or points[0][1] <= 0:
+        return ""
+    return f"{late_exponent(*zip(*points, strict=True)):.2f}"
 
 
 def _along(experiment: Experiment) -> str:
@@ -113,7 +156,7 @@ def _format(values: Mapping[str, Spread], methods: Sequence[str], measure: str) 
     texts = []
     for name in methods:
         if name not in values:
-            texts.append("\N{EN DASH}")
+            texts.append(ABSENT)
             continue
         text = number(values[name].median)
         texts.append(f"**{text}**" if values[name].median == best else text)

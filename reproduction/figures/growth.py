@@ -1,4 +1,4 @@
-"""Growth: time and memory against the number of samples, with slopes for comparison."""
+"""Growth: time and memory against a size, with slopes for comparison."""
 
 from __future__ import annotations
 
@@ -18,14 +18,16 @@ SHORT = {
     "peak MB": "memory",
     "seconds per sample": "time for a sample",
     "seconds per new sample": "a new one",
+    "seconds per iteration": "iteration",
 }
 """Measures in the heading of the legend."""
 
 
 def growth(experiment: Experiment, rows: Sequence[Row], spec: Mapping[str, Any]) -> Any:
-    """Draw measures against `at`, the number of samples, on log-log scales, a panel for each.
+    """Draw measures against `at`, a number of samples, on log-log scales, a panel for each.
 
-    The legend shows the exponents, fitted to the larger half of the sizes.
+    The legend shows the exponents, fitted to the larger half of the sizes. `x_label` names another
+    size, and ends with its symbol.
     """
     measures = spec.get("measure", ["fit seconds", "peak MB"])
     measures = [measures] if isinstance(measures, str) else list(measures)
@@ -36,6 +38,7 @@ def growth(experiment: Experiment, rows: Sequence[Row], spec: Mapping[str, Any])
     looks = style.make_looks(experiment, rows)
     figure = style.make_figure(4.4)
     wanted = spec.get("methods") or list(looks)
+    label = spec.get("x_label", "samples n")
     handles: dict[str, Any] = {}
     powers: dict[str, list[str]] = {name: [] for name in wanted}
     axes = figure.subplots(1, len(shown), squeeze=False)[0]
@@ -48,15 +51,18 @@ def growth(experiment: Experiment, rows: Sequence[Row], spec: Mapping[str, Any])
             curve = curves.get(name, [])
             if curve:
                 handles[name] = draw_line(ax, curve, looks[name])
-            powers[name].append(_power(curve))
+            stated = spec.get("paper_exponents", {}).get(measure, {}).get(name)
+            powers[name].append(_power(curve) + ("" if stated is None else f" ({stated})"))
         points = [point for curve in curves.values() for point in curve]
-        ax.set(xscale="log", xlabel="samples n", ylabel=UNITS.get(measure, measure))
+        ax.set(xscale="log", xlabel=label, ylabel=UNITS.get(measure, measure))
         style.make_log(ax, "y", [spread.median for _, spread in points])
-        _slopes(ax, points)
+        _slopes(ax, points, label.split()[-1])
     labels = {
         f"{name}   {' | '.join(powers[name])}": handles[name] for name in wanted if name in handles
     }
     heading = " | ".join(SHORT.get(each, each) for each in shown)
+    if "paper_exponents" in spec:
+        heading += "\n(in brackets: Table 1 of the paper)"
     style.add_legend(
         figure, labels, title=f"exponent of {heading}", title_fontsize=9.5, alignment="left"
     )
@@ -71,7 +77,7 @@ def _power(curve: Sequence[tuple[float, Any]]) -> str:
     return f"{round(power, 1) + 0.0:.1f}"  # no -0.0
 
 
-def _slopes(ax: Any, points: Sequence[tuple[float, Any]]) -> None:
+def _slopes(ax: Any, points: Sequence[tuple[float, Any]], symbol: str) -> None:
     """Draw dotted lines of n, n^2 and n^3 from the left end, at the mean height there."""
     x = np.asarray([at for at, _ in points])
     y = np.asarray([spread.median for _, spread in points])
@@ -80,7 +86,7 @@ def _slopes(ax: Any, points: Sequence[tuple[float, Any]]) -> None:
         return
     start = np.exp(np.mean(np.log(y[x == low])))
     bottom, top = y.min() / 2, y.max() * 2
-    for power, label in ((1, "n"), (2, "n²"), (3, "n³")):
+    for power, label in ((1, symbol), (2, f"{symbol}²"), (3, f"{symbol}³")):
         end = min(high, low * (top / start) ** (1 / power))
         height = start * (end / low) ** power
         ax.plot([low, end], [start, height], ":", color="#888888", lw=1.1, zorder=1)

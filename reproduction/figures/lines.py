@@ -23,6 +23,7 @@ ALONG = {
     "convergence": "iteration",
     "online_cost": "samples seen",
     "growth": "samples",
+    "samples": "samples",
     "snapshots": "iteration",
 }
 """The meaning of `at`, by task."""
@@ -31,7 +32,7 @@ Curve = list[tuple[float, Spread]]
 
 
 def lines(experiment: Experiment, rows: Sequence[Row], spec: Mapping[str, Any]) -> Any:
-    """Draw a measure (or several) against `x`, which is "rate" or "at".
+    """Draw a measure (or several) against `x`, which is "rate" or "at" (`log_x`: logarithmic).
 
     There is a panel for each of `panels` ("data" by default, or "pattern", "rate", "measure"), and
     for each combination of other fields that differ.
@@ -52,7 +53,10 @@ def lines(experiment: Experiment, rows: Sequence[Row], spec: Mapping[str, Any]) 
             handles[name] = draw_line(ax, scaled, looks[name])
         ax.set_title(style.wrap_title(title, len(panels)))
         ax.set_xlabel("missing entries (%)" if x == "rate" else str(label))
-        ax.xaxis.get_major_locator().set_params(integer=True)  # passes, samples, percent
+        if spec.get("log_x"):
+            style.make_log(ax, "x", [place for group in part if (place := getattr(group, x)) > 0])
+        else:
+            ax.xaxis.get_major_locator().set_params(integer=True)  # passes, samples, percent
         if several or ax in left:
             ax.set_ylabel(next(iter(part)).measure)
         _scale(ax, part if several else found, spec)
