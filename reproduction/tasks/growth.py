@@ -33,7 +33,7 @@ def run(cell: Cell) -> Iterator[Measurement]:
         yield _measure_step(cell)
         return
     at = int(cell.options["n"])
-    table, new = _make_tables(cell)
+    table, new = make_tables(cell)
     fit = _fit(cell, table)
     yield from measure_errors(fit.filled, table, at)
     yield Measurement("fit seconds", fit.seconds, at)
@@ -45,7 +45,7 @@ def run(cell: Cell) -> Iterator[Measurement]:
 
 
 def _measure_step(cell: Cell) -> Measurement:
-    table, new = _make_tables(cell)
+    table, new = make_tables(cell)
     fit = _fit(cell, table)
     at = cell.options.get("r") or cell.options["m"]
     if cell.method.estimator == "OSE-KFMC":
@@ -55,7 +55,7 @@ def _measure_step(cell: Cell) -> Measurement:
     return Measurement("seconds per iteration", fit.seconds / fit.model.n_iter_, at)
 
 
-def _make_tables(cell: Cell) -> tuple[MaskedTable, MaskedTable]:
+def make_tables(cell: Cell) -> tuple[MaskedTable, MaskedTable]:
     """Return the table to fit and that of new samples, from all surfaces each."""
     n, n_new = int(cell.options["n"]), int(cell.options.get("new", 0))
     more = {"n_features": cell.options["m"]} if "m" in cell.options else {}

@@ -6,6 +6,7 @@ import pytest
 
 from reproduction.__main__ import EXPERIMENTS as FOLDER
 from reproduction.config import list_names, load
+from reproduction.lowest import find_claim
 from reproduction.schedule import make_schedule
 
 NAMES = list_names(FOLDER)
@@ -29,6 +30,35 @@ def test_claims_and_figures_name_what_is_run(name):
         assert {"from", "to"} & band.keys(), band
     for claim in experiment.claims:
         assert claim["statement"].endswith("."), claim
+
+
+def test_runs_of_motion_capture_are_reused_by_the_experiment_on_groups():
+    groups, mocap = (make_schedule(load(FOLDER, name)) for name in ("mocap-groups", "mocap"))
+
+    own = {cell.key for cell in groups.cells} - {cell.key for cell in mocap.cells}
+
+    assert load(FOLDER, "mocap-groups").reuse == ("mocap",)
+    assert {cell.method.name for cell in groups.cells if cell.key in own} == {"group sparse"}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_experiments_whose_tables_are_read_exist(name):
+    assert set(load(FOLDER, name).reuse) <= set(NAMES)
+
+
+@pytest.mark.parametrize(
+    ("name", "n_cells"),
+    [("synthetic-offline", 21), ("synthetic-online", 12), ("synthetic-ose", 12), ("mocap", 8)],
+)
+def test_every_cell_of_a_figure_of_the_paper_is_counted(name, n_cells):
+    experiment = load(FOLDER, name)
+    claim = find_claim(experiment)
+    assert claim is not None
+    cells = {(c.data, c.pattern, c.rate) for c in make_schedule(experiment).cells}
+    assert len(cells) == n_cells
+    paper = {each.method.name for each in experiment.methods if each.method.source == "paper"}
+    assert paper <= set(claim["than"])
+    assert claim["methods"] == ["hirank"]
 
 
 @pytest.mark.parametrize("name", NAMES)

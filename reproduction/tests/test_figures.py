@@ -167,6 +167,25 @@ def test_exponents_are_in_the_legend_of_growth():
     assert "NLMC   3.0 | 1.8" in legend
 
 
+def test_exponents_of_the_paper_are_beside_ours():
+    experiment, rows = EXPERIMENTS["complexity"]()
+    experiment.figures[0] |= {
+        "paper_exponents": {"fit seconds": {"NLMC": "3"}},
+        "x_label": "points of the dictionary r",
+    }
+    figure = draw_one(experiment, rows)
+    assert "NLMC   3.0 (3) | 1.8" in texts(figure)
+    assert figure.axes[0].get_xlabel() == "points of the dictionary r"
+    assert "r³" in [text.get_text() for text in figure.axes[0].texts]
+
+
+def test_an_axis_of_sizes_can_be_logarithmic():
+    experiment, rows = EXPERIMENTS["passes"]()
+    assert draw_one(experiment, rows).axes[0].get_xscale() == "linear"
+    experiment.figures[0] |= {"log_x": True}
+    assert draw_one(experiment, rows).axes[0].get_xscale() == "log"
+
+
 def test_a_run_that_diverges_does_not_set_the_scale():
     experiment, rows = EXPERIMENTS["momentum"]()
     top = draw_one(experiment, rows).axes[0].get_ylim()[1]

@@ -140,6 +140,23 @@ def test_long_tables_are_folded_and_long_curves_thinned(tmp_path):
     assert "<details>" in page([EXPERIMENTS["synthetic-ose"]()], tmp_path)
 
 
+def test_exponents_of_growth_have_a_table_with_those_of_the_paper(tmp_path):
+    record, rows = EXPERIMENTS["complexity"]()
+    record.figures[0] |= {"paper_exponents": {"peak MB": {"VMC": "2"}}}
+    text = page([(record, rows)], tmp_path)
+    assert "| method | time of the fit (s) | peak of memory (MB) |" in text
+    assert re.search(r"\| VMC \| 2\.\d\d \| 1\.\d\d \(2\) \|", text)
+
+
+def test_lowest_errors_have_a_section(study, tmp_path):
+    record, rows = study
+    assert "## Lowest errors" not in page([study], tmp_path)
+    record.claims = [BEATS | {"methods": ["hirank"], "than": ["LRF"], "count_cells": True}]
+    text = page([(record, rows)], tmp_path)
+    assert "## Lowest errors" in text
+    assert "**7 of 7**" in text
+
+
 def test_a_quick_run_is_marked(study, tmp_path):
     assert "quick run" not in page([study], tmp_path)
     study[0].quick = True

@@ -13,7 +13,7 @@ from hirank.metrics import (
     standardized_rmse,
 )
 from reproduction.cells import Cell, Method
-from reproduction.data import SURFACES, DataNotFoundError, load_table, structure
+from reproduction.data import SMOOTH, SURFACES, DataNotFoundError, load_table, structure
 from reproduction.evaluate import MaskedTable, fit_cell, make_masked_table, measure_errors
 from reproduction.methods import make_estimator
 from reproduction.tasks import (
@@ -21,6 +21,7 @@ from reproduction.tasks import (
     completion,
     growth,
     ranks,
+    samples,
     sampling,
     snapshots,
 )
@@ -188,6 +189,49 @@ def test_growth_measures_at_n():
     larger = list(growth.run(replace(given, options=given.options | {"n": 310})))
     assert one(larger, "peak MB") > 2 * one(found, "peak MB") > 0
     assert numbers(found) == numbers(growth.run(given))
+
+
+@pytest.mark.parametrize("along", ["r", "m"])
+@pytest.mark.parametrize(
+    ("method", "measure"),
+    [
+        (NEWTON, "seconds per iteration"),
+        (Method("online", "OnlineImputer", "hirank", {"n_warmup": 20}), "seconds per sample"),
+        (Method("OSE", "OSE-KFMC", "paper", {"n_components": 5}), "seconds per new sample"),
+    ],
+    ids=lambda value: getattr(value, "name", ""),
+)
+def test_along_r_and_m_the_time_of_a_step_is_measured(method, measure, along):
+    given = cell("growth", method, options={"n": 60, "new": 10, along: 12})
+
+    (found,) = growth.run(given)
+
+    assert (found.measure, found.at) == (measure, 12)
+    assert found.value > 0
+
+
+def test_the_options_r_and_m_set_the_dictionary_and_the_features():
+    table, new = growth.make_tables(cell("growth", options={"n": 30, "new": 4, "m": 9}))
+    assert (table.truth.shape, new.truth.shape) == ((30, 9), (4, 9))
+    with pytest.raises(ValueError, match="n_components is 31"):
+        list(growth.run(cell("growth", NEWTON, options={"n": 30, "r": 31})))
+
+
+@pytest.mark.parametrize("name", SMOOTH)
+def test_a_larger_table_of_smooth_functions_begins_with_a_smaller_one(name):
+    small, large = (load_table(name, 3, n_samples=n).X for n in (10, 25))
+    assert large.shape == (25, 20)
+    np.testing.assert_array_equal(small, large[:10])
+    assert np.linalg.matrix_rank(load_table(name, 3, n_samples=100).X, rtol=1e-6) > 10
+
+
+def test_samples_are_imputed_at_n():
+    given = cell("samples", data="sines", pattern="per sample", options={"n": 40})
+
+    found = list(samples.run(given))
+
+    assert {m.at for m in found} == {40}
+    assert one(found, "missing error") > 0
 
 
 def test_new_samples_are_timed_only_if_required_and_possible():
