@@ -77,6 +77,8 @@ def make_parser() -> argparse.ArgumentParser:
     add("--method", action="append", metavar="NAME", help="run this method only; can be repeated")
     add("--seeds", type=_count, help="run at most this many trials; more can be added later")
     help_cpu = "stop before an experiment takes more CPU time; the same command continues"
+    help_search = "where to search grids of settings, in place of what the experiment states"
+    add("--search", choices=config.SEARCHES, metavar="WHERE", help=help_search)
     add("--max-cpu", type=_hours, default=math.inf, metavar="HOURS", help=help_cpu)
     add("--min-trials", type=_count, default=0, help="run so many trials whatever time they take")
     add("--jobs", type=_count, default=os.cpu_count() or 1, help="processes (default: all cores)")
@@ -178,12 +180,13 @@ def _run(
 
 
 def _limit(experiment: Experiment, options: argparse.Namespace) -> Experiment:
-    """Return the part of an experiment that is asked for: some trials, some methods."""
+    """Return the part of an experiment that is asked for: trials, methods, settings."""
     entries = experiment.methods
     if options.method:
         entries = tuple(each for each in entries if each.method.name in options.method)
     seeds = min(options.seeds or experiment.seeds, experiment.seeds)
-    return replace(experiment, methods=entries, seeds=seeds)
+    search = options.search or experiment.search
+    return replace(experiment, methods=entries, seeds=seeds, search=search)
 
 
 def _mark_outdated(

@@ -18,9 +18,9 @@ SHORT = {
     "peak MB": "memory",
     "seconds per sample": "time for a sample",
     "seconds per new sample": "a new one",
-    "seconds per iteration": "iteration",
 }
 """Measures in the heading of the legend."""
+ABSENT = "\N{EN DASH}"
 
 
 def growth(experiment: Experiment, rows: Sequence[Row], spec: Mapping[str, Any]) -> Any:
@@ -56,28 +56,41 @@ def growth(experiment: Experiment, rows: Sequence[Row], spec: Mapping[str, Any])
         points = [point for curve in curves.values() for point in curve]
         ax.set(xscale="log", xlabel=label, ylabel=UNITS.get(measure, measure))
         style.make_log(ax, "y", [spread.median for _, spread in points])
-        _slopes(ax, points, label.split()[-1])
-    labels = {
-        f"{name}   {' | '.join(powers[name])}": handles[name] for name in wanted if name in handles
-    }
-    heading = " | ".join(SHORT.get(each, each) for each in shown)
-    if "paper_exponents" in spec:
-        heading += "\n(in brackets: Table 1 of the paper)"
-    style.add_legend(
-        figure, labels, title=f"exponent of {heading}", title_fontsize=9.5, alignment="left"
-    )
+        _slopes(ax, points, label.split()[-1], max_ticks=6 if len(shown) < 3 else 3)
+    labels = {name: powers[name] for name in wanted if name in handles}
+    _add_legend(figure, handles, labels, shown, spec)
     style.add_footnote(figure, rows, wanted, handles)
     return figure
 
 
+def _add_legend(
+    figure: Any,
+    handles: Mapping[str, Any],
+    powers: Mapping[str, Sequence[str]],
+    shown: Sequence[str],
+    spec: Mapping[str, Any],
+) -> None:
+    """Add a legend with the exponents of each method, in the order of the panels."""
+    heading = f"exponent of {' | '.join(SHORT.get(each, each) for each in shown)}"
+    if len(shown) > 2:  # of different methods: each has an exponent or two
+        heading = "exponent"
+        powers = {
+            name: [text for text in found if text != ABSENT] for name, found in powers.items()
+        }
+    if "paper_exponents" in spec:
+        heading += "\n(in brackets: Table 1 of the paper)"
+    labels = {f"{name}   {' | '.join(found)}": handles[name] for name, found in powers.items()}
+    style.add_legend(figure, labels, title=heading, title_fontsize=9.5, alignment="left")
+
+
 def _power(curve: Sequence[tuple[float, Any]]) -> str:
     if len(curve) < 2:
-        return "\N{EN DASH}"
+        return ABSENT
     power = late_exponent([at for at, _ in curve], [spread.median for _, spread in curve])
     return f"{round(power, 1) + 0.0:.1f}"  # no -0.0
 
 
-def _slopes(ax: Any, points: Sequence[tuple[float, Any]], symbol: str) -> None:
+def _slopes(ax: Any, points: Sequence[tuple[float, Any]], symbol: str, max_ticks: int) -> None:
     """Draw dotted lines of n, n^2 and n^3 from the left end, at the mean height there."""
     x = np.asarray([at for at, _ in points])
     y = np.asarray([spread.median for _, spread in points])
@@ -94,7 +107,7 @@ def _slopes(ax: Any, points: Sequence[tuple[float, Any]], symbol: str) -> None:
         ax.annotate(label, (end, height), (3, 2), **look)
     ax.set_ylim(bottom, top * 1.6)
     sizes = np.unique(x)
-    shown = sizes[:: -(-len(sizes) // 6)]
+    shown = sizes[:: -(-len(sizes) // max_ticks)]
     ax.set_xticks(shown, [f"{size:,.0f}" for size in shown])
     ax.minorticks_off()
     ax.set_xlim(low / 1.1, high * 1.25)

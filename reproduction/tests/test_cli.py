@@ -239,6 +239,8 @@ def test_a_run_that_is_limited_adds_to_the_table(experiments, folder, capsys):
     assert main(options) == 0
 
     assert len({row["cell"] for row in read_table(table)}) == 2 + 1 + 2
+    assert main([*options, "--search=every trial"]) == 0
+    assert len({row["cell"] for row in read_table(table)}) == 2 * (2 + 1)
 
 
 def test_a_summary_counts_the_lowest_errors_without_a_run(experiments, folder, capsys):
