@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from hirank._text import plural
-from reproduction.config import Entry, Experiment
+from reproduction.config import Experiment
 from reproduction.summary import Row, get_place
 
 
@@ -29,33 +29,29 @@ class Trials(NamedTuple):
 
 
 def count_trials(experiment: Experiment, rows: Sequence[Row]) -> dict[str, Trials]:
-    """Return the trials of each method with any."""
-    settings: dict[str, dict[Any, dict[int, set[str]]]] = defaultdict(dict)
-    counted: dict[str, dict[Any, set[int]]] = defaultdict(dict)
+    """Return the trials of each method: the lowest and the highest number over its cells."""
+    settings: dict[Any, set[str]] = defaultdict(set)
+    counted: dict[Any, set[int]] = defaultdict(set)
     for row in rows:
         method, place, seed = row["method"], get_place(row), row["seed"]
-        settings[method].setdefault(place, defaultdict(set))[seed].add(row["settings"])
+        settings[method, place, seed].add(row["settings"])
         if row["selected"] or row["failure"]:
-            counted[method].setdefault(place, set()).add(seed)
-    return {
-        entry.method.name: _count(entry, counted[name], settings[name])
-        for entry in experiment.methods
-        if (name := entry.method.name) in counted
-    }
-
-
-def _count(
-    entry: Entry, counted: dict[Any, set[int]], settings: dict[Any, dict[int, set[str]]]
-) -> Trials:
-    n_variants = {place: len(entry.variants(place[0])) for place in counted}
-    searched = [
-        sum(len(settings[place][seed]) >= n_variants[place] for seed in seeds)
-        for place, seeds in counted.items()
-    ]
-    ran = [len(seeds) for seeds in counted.values()]
-    one_setting = max(n_variants.values()) == 1
-    span = None if one_setting else Span(min(searched), max(searched))
-    return Trials(Span(min(ran), max(ran)), span)
+            counted[method, place].add(seed)
+    places = {get_place(row) for row in rows}
+    trials = {}
+    for entry in experiment.methods:
+        name, ran, searched, one_setting = entry.method.name, [], [], True
+        for place in places:
+            if entry.data and place[0] not in entry.data:
+                continue
+            seeds, n_variants = counted[name, place], len(entry.variants(place[0]))
+            ran.append(len(seeds))
+            searched.append(sum(len(settings[name, place, seed]) >= n_variants for seed in seeds))
+            one_setting = one_setting and n_variants == 1
+        if ran:
+            span = None if one_setting else Span(min(searched), max(searched))
+            trials[name] = Trials(Span(min(ran), max(ran)), span)
+    return trials
 
 
 def describe_trials(experiment: Experiment, rows: Sequence[Row]) -> str:

@@ -63,6 +63,8 @@ _ESTIMATORS = {
     "OnlineLRF": "low rank",
     "GROUSE": "low rank",
     "DLSR": "sparse",
+    "SFMC": "sparse",
+    "GroupSparse": "sparse",
     "VMC": "high rank",
     "NLMC": "high rank",
 }

@@ -99,3 +99,11 @@ def test_trials_and_searches_are_counted():
     assert describe_trials(record, rows) == "2 trials (settings searched in 1)"
     searched = [*rows, row(record, "LRF", "error", 1.0, seed=1, settings="1", selected=False)]
     assert describe_trials(record, searched) == "2 trials (settings searched in each)"
+
+
+def test_a_cell_without_a_run_has_no_trials(study):
+    record, rows = study
+    part = [one for one in rows if one["method"] != "LRF" or one["rate"] == 0.5]
+    assert count_trials(record, part)["LRF"].ran == Span(0, 3)
+    none = [one for one in rows if one["method"] != "LRF"]
+    assert describe_trials(record, none) == "LRF: 0 trials; VMC: 2 to 3 trials; hirank: 3 trials"
