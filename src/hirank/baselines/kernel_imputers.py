@@ -3,20 +3,27 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from dataclasses import KW_ONLY, dataclass
-from typing import Any, ClassVar
+from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass, replace
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from hirank._typing import Array, BoolArray
 from hirank.baselines.base import TableFit, TableImputer
-from hirank.baselines.reweighted import KernelPath, fit_irls
+from hirank.core.init import soft_impute
+from hirank.core.masking import mask_entries
+from hirank.core.threads import Workers
 from hirank.estimators.validation import make_rng
 from hirank.exceptions import StopReason
 from hirank.kernels import RBF, Kernel, Poly
 from hirank.models.dictionary import Dictionary
+from hirank.models.fit_schatten import LAST_SMOOTHING, SchattenEnd, SchattenFitter, SchattenPath
+from hirank.optim.early_stopping import BestStage
 from hirank.optim.path import Stage
 from hirank.optim.trace import Monitor
+
+SEARCH_TOL = 3e-3  # while several paths are compared, a rough answer is enough
 
 _ANY_TABLE = np.ones((1, 1)), np.ones((1, 1), bool)
 
@@ -39,29 +46,101 @@ class IRLSImputer(TableImputer[Dictionary]):
     _quantity: ClassVar[str] = "the penalty"
 
     @abstractmethod
-    def _paths(self, X: Array, observed: BoolArray) -> list[KernelPath]:
+    def _paths(self, X: Array, observed: BoolArray) -> list[SchattenPath]:
         """Return the paths for X, n x v, from which the best is selected."""
 
-    def _path(self, kernel: Kernel, bandwidth: float = 1.0) -> KernelPath:
-        shape = self.power, self.n_landmarks, self.smoothing
-        return KernelPath(kernel, bandwidth, *shape, max_iter=self.max_iter, tol=self.tol)
+    def _path(self, kernel: Kernel, bandwidth: float = 1.0) -> SchattenPath:
+        return SchattenPath(
+            kernel,
+            bandwidth,
+            self.power,
+            None if self.n_landmarks == "auto" else int(self.n_landmarks),
+            LAST_SMOOTHING if self.smoothing == "auto" else float(self.smoothing),
+            max_iter=self.max_iter,
+            tol=self.tol,
+        )
 
     def _fit_table(self, X: Array, observed: BoolArray, monitor: Monitor) -> TableFit:
         if not X.shape[1]:
             path = self._paths(*_ANY_TABLE)[0]
             details = self._details(path.kernel, path.stages[0])
             return TableFit(X, Dictionary(X, ()), StopReason.NOTHING_TO_FIT, details)
-        paths, rng = self._paths(X, observed), make_rng(self.random_state)
-        fit = fit_irls(X, observed, paths, rng, monitor)
-        reached, stages = len(fit.settings), fit.path.stages
-        details = self._details(fit.settings[-1].kernel, stages[reached - 1])
-        early = (reached, len(stages)) if reached < len(stages) else None
-        return TableFit(fit.X, Dictionary(fit.D, fit.settings), fit.reason, details, early)
+        path, number, end = self._fit_best(X, observed, self._paths(X, observed), monitor)
+        model, n_stages = path.model(end, number), len(path.stages)
+        details = self._details(end.setting.kernel, path.stages[number])
+        early = (number + 1, n_stages) if number + 1 < n_stages else None
+        return TableFit(end.X, model, end.reason, details, early)
+
+    def _fit_best(
+        self, X: Array, observed: BoolArray, paths: Sequence[SchattenPath], monitor: Monitor
+    ) -> _PathEnd:
+        """Impute the missing entries of X, n x v, along the best of the paths.
+
+        If there is something to select, a few observed entries are held out first: the path, and
+        its end if that is open, are those that recover them best. The last stage, or all of them if
+        there were several paths, is then fitted again with all entries.
+        """
+        held_out = np.zeros_like(observed)
+        open_end = self.smoothing == "auto"
+        if len(paths) > 1 or open_end:
+            held_out = mask_entries(observed, make_rng(self.random_state), selecting=True)
+        with Workers() as workers:
+            fitter = SchattenFitter(observed, monitor, workers)
+            if not held_out.any():
+                return _follow(fitter, paths[0], soft_impute(X, observed))
+            search = replace(fitter, fixed=observed & ~held_out)
+            start, found = soft_impute(X, search.fixed), list[tuple[SchattenPath, BestStage]]()
+            for path in paths:
+                best = BestStage(X, held_out)
+                rough = path if len(paths) == 1 else replace(path, tol=max(SEARCH_TOL, path.tol))
+                _follow(search, rough, start, best=best, open_end=open_end)
+                found.append((path, best))
+                if monitor.stopped:
+                    break
+            path, best = min(found, key=lambda one: min(one[1].errors))
+            if len(paths) > 1:  # they were compared with a rough tolerance
+                return _follow(fitter, path, soft_impute(X, observed), last=best.number)
+            start = np.where(observed, X, best.X)
+            return _follow(fitter, path, start, first=best.number, last=best.number)
 
     def _details(self, kernel: Kernel, last: Stage) -> dict[str, Any]:
         """Return the fitted attributes that describe the last stage."""
         details: dict[str, Any] = {"kernel": kernel, "smoothing": last.beta}
         return details | ({"bandwidth": last.bandwidth} if hasattr(self, "bandwidth") else {})
+
+
+class _PathEnd(NamedTuple):
+    """Where a fit has ended: the stage of the path, and its state."""
+
+    path: SchattenPath
+    number: int
+    end: SchattenEnd
+
+
+def _follow(
+    fitter: SchattenFitter,
+    path: SchattenPath,
+    X: Array,
+    *,
+    first: int = 0,
+    last: int | None = None,
+    best: BestStage | None = None,
+    open_end: bool = True,
+) -> _PathEnd:
+    """Fit stages from X, n x m, to the last, or until held-out entries only get worse.
+
+    Without an open end the path is followed to the last stage, whatever `best` finds on the way.
+    """
+    last = len(path.stages) - 1 if last is None else last
+    for number in range(first, last + 1):
+        end = fitter.fit_stage(path, number, X)
+        stopped = fitter.monitor.stopped
+        scored = open_end or number == last or stopped
+        past = best is not None and scored and best.is_past(number, end.X, end.D)
+        if stopped or past or number == last:
+            break
+        X = fitter.restart(number, end)
+    return _PathEnd(path, number, end)
 
 
 @dataclass(eq=False, repr=False)
@@ -134,7 +213,7 @@ class VMC(IRLSImputer):
         super()._check_params()
         Poly(self.degree, self.offset)  # raises
 
-    def _paths(self, X: Array, observed: BoolArray) -> list[KernelPath]:
+    def _paths(self, X: Array, observed: BoolArray) -> list[SchattenPath]:
         size = X.shape[1] * float(np.mean(np.square(X[observed])))
         return [self._path(Poly(self.degree, self.offset * size))]
 
@@ -194,6 +273,6 @@ class NLMC(IRLSImputer):
     _: KW_ONLY
     tol: float = 3e-4
 
-    def _paths(self, X: Array, observed: BoolArray) -> list[KernelPath]:
+    def _paths(self, X: Array, observed: BoolArray) -> list[SchattenPath]:
         bandwidths = BANDWIDTHS if self.bandwidth == "auto" else (float(self.bandwidth),)
         return [self._path(RBF(), bandwidth) for bandwidth in bandwidths]

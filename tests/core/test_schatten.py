@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from hirank.baselines.schatten import Penalty, pick_landmarks
+from hirank.core.schatten import Penalty, pick_landmarks
 from hirank.kernels import RBF, Poly
 
 KERNELS = [Poly(2, 1.0), Poly(3, 0.5), RBF(2.0)]

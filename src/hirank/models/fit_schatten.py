@@ -1,0 +1,112 @@
+"""The fit of a low-rank kernel matrix to a table: landmarks, and a path of falling smoothings.
+
+For each smoothing gamma of a path the Schatten-p penalty of the kernel matrix is lowered over the
+missing entries. Between stages, samples that fit badly restart from where their neighbors are: on
+unions of surfaces some start near the wrong one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from hirank._typing import Array, BoolArray, IntArray
+from hirank.core.bounds import Bounds
+from hirank.core.schatten import pick_landmarks
+from hirank.core.threads import Workers
+from hirank.exceptions import StopReason
+from hirank.kernels import Kernel
+from hirank.models.dictionary import Dictionary
+from hirank.models.fit_dictionary import RESTART_AFTER
+from hirank.optim.irls import IRLS
+from hirank.optim.loop import minimize
+from hirank.optim.path import PathPoint, Setting, Stage, rescale_ridges, resolve_stage
+from hirank.optim.restarts import restart_samples
+from hirank.optim.trace import Monitor
+
+# Measured in docs/notes/schatten.md: below 1e-8 nothing was gained.
+FIRST_SMOOTHING, LAST_SMOOTHING = 1e-1, 1e-8  # of the path, in units of the mean of k(x, x)
+MIN_LANDMARKS, MAX_LANDMARKS = 150, 400  # of the automatic rule
+
+
+@dataclass(frozen=True)
+class SchattenPath:
+    """A kernel, its penalty, and the path along which the smoothing of the penalty falls."""
+
+    kernel: Kernel
+    bandwidth: float = 1.0  # multiple of the mean distance of samples, if the kernel has none
+    power: float = 0.5
+    n_landmarks: int | None = None  # None: by the number of samples
+    smoothing: float = LAST_SMOOTHING  # of the last stage
+    max_iter: int = 100
+    tol: float = 1e-3
+
+    @property
+    def stages(self) -> tuple[Stage, ...]:
+        """Return the stages, a decade of smoothing each."""
+        first, last = max(FIRST_SMOOTHING, self.smoothing), self.smoothing
+        gammas = np.geomspace(first, last, max(1, round(float(np.log10(first / last))) + 1))
+        return tuple(Stage(self.bandwidth, float(gamma)) for gamma in gammas)
+
+    def landmarks(self, X: Array, kernel: Kernel) -> IntArray | None:
+        """Return the indices of rows of X, n x m, that represent all; None if all rows do."""
+        r = self.n_landmarks
+        if r is None:
+            r = int(np.clip(round(3.8 * len(X) ** 0.6), MIN_LANDMARKS, MAX_LANDMARKS))
+        return None if r >= len(X) else pick_landmarks(X, kernel, r)
+
+    def model(self, end: SchattenEnd, number: int, bounds: Bounds | None = None) -> Dictionary:
+        """Return the model that imputes new rows from the span of the landmarks of a stage."""
+        before = [resolve_stage(one, self.kernel, end.D, end.D) for one in self.stages[:number]]
+        settings = rescale_ridges([*before, end.setting], self.stages, end.D)
+        return Dictionary(end.D, settings, bounds=bounds)
+
+
+class SchattenEnd(NamedTuple):
+    """The state of a fit at the end of a stage."""
+
+    X: Array  # n x m
+    D: Array  # landmarks, r x m
+    setting: Setting
+    reason: StopReason  # why the stage ended
+
+
+@dataclass(frozen=True)
+class SchattenFitter:
+    """Minimizes the penalty stage by stage over the entries of a table that are not fixed."""
+
+    fixed: BoolArray  # n x m
+    monitor: Monitor
+    workers: Workers
+    bounds: Bounds | None = None  # of the other entries, in scaled units
+
+    def fit_stage(self, path: SchattenPath, number: int, X: Array) -> SchattenEnd:
+        """Fit one stage from an imputed table X, n x m, whose free entries are in the bounds."""
+        setting = resolve_stage(path.stages[number], path.kernel, X, X)
+        landmarks = path.landmarks(X, setting.kernel)
+        solver = IRLS(
+            self.fixed,
+            self.workers,
+            bounds=self.bounds,
+            tol=path.tol,
+            power=path.power,
+            landmarks=landmarks,
+        )
+        X, reason = self._minimize(solver, PathPoint(setting, X, X), path.max_iter)
+        return SchattenEnd(X, X.copy() if landmarks is None else X[landmarks], setting, reason)
+
+    def restart(self, number: int, end: SchattenEnd) -> Array:
+        """Return the table, n x m, from which the stage after `number` starts."""
+        if number not in RESTART_AFTER:
+            return end.X
+        return restart_samples(end.X, end.D, self.fixed, end.setting, self.workers, self.bounds)[0]
+
+    def _minimize(self, solver: IRLS, start: PathPoint, max_iter: int) -> tuple[Array, StopReason]:
+        if not self.fixed.all():
+            solution = minimize(solver, start, max_iter=max_iter, monitor=self.monitor)
+            return solution.state.X(), solution.reason
+        value, _ = solver.problem(start).evaluate(start.X[:0, 0], self.workers)
+        self.monitor.record(value, self.monitor.stages)
+        return start.X, StopReason.NOTHING_TO_FIT

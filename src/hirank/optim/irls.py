@@ -1,0 +1,96 @@
+"""Iteratively reweighted least squares for the Schatten-p penalty of one stage.
+
+The gradient of the penalty is that of the least squares with the weights of the moment, so weights
+are renewed with every step; the curvature of the least squares, sample by sample, guides the steps
+(L-BFGS with a line search: within a stage the penalty cannot rise).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from hirank._typing import Array, BoolArray, IntArray
+from hirank.core.bounds import Bounds, Box
+from hirank.core.curvature import inverse_curvature
+from hirank.core.schatten import Penalty
+from hirank.core.threads import Workers
+from hirank.optim import quasi_newton as qn
+from hirank.optim.lbfgs import LBFGS, MAX_CURVATURE, LBFGSState
+from hirank.optim.loop import has_stalled
+from hirank.optim.path import WINDOW, PathPoint
+
+
+@dataclass(frozen=True)
+class IRLS(LBFGS):
+    """L-BFGS on the penalty of one stage, guided by the curvature of the least squares."""
+
+    renew: int = 40
+    power: float = 0.5
+    landmarks: IntArray | None = None
+
+    def problem(self, start: PathPoint) -> FreeEntries:
+        """Return the objective of the stage of a starting point."""
+        penalty = Penalty(start.setting.kernel, start.setting.beta, self.power)
+        return FreeEntries(start.X, ~self.observed, penalty, self.landmarks, self.bounds)
+
+    def init(self, start: PathPoint) -> LBFGSState:
+        # With an age of 1, curvature is renewed at every step whose number `renew` divides.
+        return replace(self._evaluate(self.problem(start), start.X[~self.observed]), age=1)
+
+    def terminate(self, state: LBFGSState, objectives: Sequence[float]) -> bool:
+        return has_stalled(objectives, self.tol, WINDOW)
+
+
+@dataclass(frozen=True)
+class FreeEntries:
+    """The penalty as a function of the entries of a table that are not fixed."""
+
+    table: Array  # n x m
+    free: BoolArray
+    penalty: Penalty
+    landmarks: IntArray | None
+    bounds: Bounds | None = None  # of the free entries
+
+    def X(self, vector: Array) -> Array:
+        X = self.table.copy()
+        X[self.free] = vector
+        return X
+
+    def D(self, vector: Array) -> Array:
+        return self.X(vector)[slice(None) if self.landmarks is None else self.landmarks]
+
+    def box(self) -> Box | None:
+        """Return the limits of the vector, 1 x N."""
+        if self.bounds is None or not self.bounds.bounded:
+            return None
+        feature = np.nonzero(self.free)[1]
+        return Box(self.bounds.lower[feature][None], self.bounds.upper[feature][None])
+
+    def evaluate(self, vector: Array, workers: Workers) -> tuple[float, Array]:
+        """Return value and gradient at a point; an infinite value where it is out of range."""
+        try:
+            with np.errstate(over="ignore", invalid="ignore"):
+                at = self.penalty(self.X(vector), self.landmarks)
+        except np.linalg.LinAlgError:
+            return np.inf, np.zeros_like(vector)
+        return at.value, at.gradient[self.free]
+
+    def precondition(self, vector: Array, workers: Workers) -> qn.Precondition | None:
+        """Return the inverse curvature of the least squares in each sample."""
+        X, free = self.X(vector), self.free
+        if X.size * X.shape[1] > MAX_CURVATURE:
+            return None
+        basis = self.penalty(X, self.landmarks).basis
+        inverses, unit = inverse_curvature(X, basis, workers, free)
+
+        def apply(vectors: Array) -> Array:
+            size = np.abs(vectors).max(initial=0) or 1.0
+            full = np.zeros(X.shape, np.float32)
+            full[free] = vectors[0] / size
+            moves = np.matmul(inverses, full[:, :, None])[:, :, 0]
+            return moves[free][None].astype(np.float64) * (size / unit)
+
+        return apply
