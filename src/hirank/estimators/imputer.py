@@ -357,6 +357,7 @@ class Imputer(BaseImputer[FittedImputer]):
             n_init=None if self.n_init == "auto" else int(self.n_init),
             bounds=columns.scaled_bounds,
             means=columns.scaled_means,
+            spread=columns.scaling.spread[columns.scaling.varying],
             times=times,
         )
         result = selected.result.at_rows(np.flatnonzero(data.used))

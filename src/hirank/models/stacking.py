@@ -13,6 +13,7 @@ from hirank.core.bounds import Bounds, clip_missing
 from hirank.models.dictionary import Dictionary
 from hirank.models.low_rank import Subspace
 from hirank.models.mixture import Mixture
+from hirank.models.weighted import WeightedModel
 
 MIN_WEIGHT = 0.03
 """Smaller weights are taken for chance."""
@@ -27,7 +28,7 @@ ROUNDS = 4
 class Stack:
     """The weighted mean of the values that several models impute: a `RowModel`."""
 
-    models: tuple[Dictionary | Mixture | Subspace, ...]
+    models: tuple[Dictionary | Mixture | Subspace | WeightedModel, ...]
     weights: Annotated[Array, Shape("p")]  # nonnegative, with sum 1
     families: tuple[str, ...]  # p names; models of one family differ by their random start
     bounds: Bounds | None = None  # of imputed values, v features in scaled units

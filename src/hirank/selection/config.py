@@ -24,6 +24,8 @@ class DictionaryConfig:
     growth: int = 3  # factor from one size to the next
     smooth_bandwidths: tuple[float, ...] = (2.0, 2.0, 2.0, 2.0, 3.0, 5.0, 8.0)  # for noisy tables
     smooth_beta: float = 10.0  # first ridge of that path, in units of the usual one
+    max_ratio_start: float = 0.7  # error of a start over that of linear families: a good start
+    later_stages: tuple[int, ...] = (2, 4)  # to begin with from there
     probe_stages: int = 3  # stages after which paths are compared; only the best continues
     min_improvement: float = 0.03  # relative gain that a larger dictionary must bring
     min_improvement_behind: float = 0.1  # the same while other families are ahead
@@ -40,6 +42,21 @@ class DictionaryConfig:
 
 
 @dataclass(frozen=True)
+class SchattenConfig:
+    """Constants of low-rank kernel matrices (docs/notes/schatten.md)."""
+
+    power: float = 0.2  # p of the penalty
+    bandwidths: tuple[float, ...] = (3.0, 1.0, 0.5)  # of the RBF kernels that are compared
+    max_iter: int = 150  # steps in each stage
+    max_unit_ratio: float = 30.0  # of spreads, up to which features may share a unit
+    tol: float = 1e-3
+    rough_tol: float = 3e-3  # on noisy tables
+    exact_error: float = 0.1  # of other families, above which a table is noisy
+    perfect_error: float = 1e-3  # error of another family that needs no improvement
+    n_models: int = 4  # refits that are averaged, at most one per fold
+
+
+@dataclass(frozen=True)
 class SearchConfig:
     """Constants of the whole search."""
 
@@ -47,6 +64,7 @@ class SearchConfig:
     n_models: int = 4  # refits of a mixture that are averaged, unless `n_init` is given
     mixture_refit_steps: int = 12
     masking: MaskingConfig = field(default_factory=MaskingConfig)
+    schatten: SchattenConfig = field(default_factory=SchattenConfig)
     dictionary: DictionaryConfig = field(default_factory=DictionaryConfig)
     mixture: EMConfig = field(default_factory=EMConfig)
     low_rank: ALSConfig = field(default_factory=ALSConfig)

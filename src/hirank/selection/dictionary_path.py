@@ -29,6 +29,7 @@ class DictionarySpec:
     kernel: Kernel
     stages: tuple[Stage, ...]
     n_components: int
+    first: int = 0  # the stage to begin with; the earlier ones would undo a good start
 
 
 class StageEnd(NamedTuple):
@@ -96,7 +97,8 @@ class PathFitter:
             (X, self.sample_points(X, training, spec.n_components, prefer_observed=fold == 0))
             for fold, (X, training) in enumerate(zip(tables, self.data.training, strict=True))
         ]
-        return self._fit_folds(spec, starts, 0, n_stages or len(spec.stages))
+        last = len(spec.stages) if n_stages is None else spec.first + n_stages
+        return self._fit_folds(spec, starts, spec.first, last)
 
     def resume(self, trial: PathTrial) -> PathTrial:
         """Fit the stages that are left."""
@@ -132,7 +134,7 @@ class PathFitter:
             (end.X, self.sample_points(end.X, training, trial.spec.n_components))
             for end, training in zip(trial.ends[trial.best], self.data.training, strict=True)
         ]
-        return self._fit_folds(trial.spec, starts, 0, trial.last_stage + 1)
+        return self._fit_folds(trial.spec, starts, trial.spec.first, trial.last_stage + 1)
 
     def sample_points(
         self, X: Array, observed: BoolArray, r: int, *, prefer_observed: bool = False

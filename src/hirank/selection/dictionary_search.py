@@ -15,9 +15,10 @@ from hirank.core.init import soft_impute
 from hirank.kernels import RBF, Poly
 from hirank.models.dictionary import Dictionary
 from hirank.models.fit_dictionary import default_n_components
-from hirank.optim.path import FIRST_BETA, Setting, default_path, rescale_ridges, resolve_stage
+from hirank.optim.path import FIRST_BETA, default_path, rescale_ridges, resolve_stage
 from hirank.selection.config import DictionaryConfig
-from hirank.selection.dictionary_path import DictionarySpec, PathFitter, PathTrial
+from hirank.selection.dictionary_path import DictionarySpec, PathFitter, PathTrial, StageEnd
+from hirank.selection.low_rank_kernels import LowRankKernels
 from hirank.selection.trial import FIT_FAILURES, Refit, SearchData, Trial
 
 
@@ -50,7 +51,9 @@ class Dictionaries:
             _starts(data, best),
             np.inf if best is None else best.loss,
         )
-        paths = search.run(_specs(n, config), _max_points(n, config))
+        ahead = best is not None and LowRankKernels.is_ahead(best, config.max_ratio_start)
+        specs = _specs_from_good_start(n, config) if ahead else _specs(n, config)
+        paths = search.run(specs, _max_points(n, config))
         for path in paths:
             stage = path.spec.stages[path.last_stage]
             params: dict[str, Any] = {
@@ -104,6 +107,20 @@ def _specs(n: int, config: DictionaryConfig) -> list[DictionarySpec]:
     ]
 
 
+def _specs_from_good_start(n: int, config: DictionaryConfig) -> list[DictionarySpec]:
+    """Return what to compare if the starting table is far better than linear ones.
+
+    Then nothing is gained by few points, and the first stages, strongly regularized, would undo the
+    start (docs/notes/schatten.md).
+    """
+    size = default_n_components(n)
+    return [
+        DictionarySpec(name, kernel, default_path(), size, first)
+        for first in config.later_stages
+        for name, kernel in (("rbf", RBF()), ("poly", Poly()))
+    ]
+
+
 def _max_points(n: int, config: DictionaryConfig) -> int:
     return min(n, config.max_points, round(config.max_size * default_n_components(n)))
 
@@ -154,11 +171,15 @@ class _DictionarySearch:
     def _probe(self, specs: Sequence[DictionarySpec]) -> list[PathTrial]:
         """Fit the first stages of each path; return the paths, best last."""
         n_stages = self.config.probe_stages if len(specs) > 1 or self.rival < np.inf else None
+        later = specs[0].first > 0
+        n_stages = 1 if later else n_stages
         probes: list[PathTrial] = []
         failure: Exception | None = None
         for spec in specs:
             behind = probes and min(path.loss for path in probes) > self.rival
-            if probes and (self.monitor.late or (behind and spec.name != specs[0].name)):
+            if probes and (
+                self.monitor.late or (behind and not later and spec.name != specs[0].name)
+            ):
                 break  # where other families are ahead, another kernel does not make up for it
             try:
                 probes.append(self.fitter.probe(spec, self.starts, n_stages))
@@ -227,7 +248,8 @@ def _refit_from_fold(fitter: PathFitter, path: PathTrial, fold: int) -> Refit:
     X = np.where(data.observed, data.X, end.X)
     numbers = range(path.last_stage, path.last_stage + 1)
     last = fitter.fit_stages(data.observed, path.spec, X, end.D, numbers)[-1]
-    return Refit(last.X, _dictionary(fitter, path, last.D, fold))
+    ends = [stage[fold] for stage in path.ends[: path.best]]
+    return Refit(last.X, _dictionary(fitter, path.spec, [*ends, last], path.first))
 
 
 def dictionary_from_fold(fitter: PathFitter, path: PathTrial, fold: int) -> Refit:
@@ -236,31 +258,29 @@ def dictionary_from_fold(fitter: PathFitter, path: PathTrial, fold: int) -> Refi
     Used when the time limit is reached before the refit, or when the refit fails.
     """
     data, end = fitter.data, path.ends[path.best][fold]
+    ends = [stage[fold] for stage in path.ends[: path.best + 1]]
     X = np.where(data.observed, data.X, end.X)
-    return Refit(X, _dictionary(fitter, path, end.D, fold))
+    return Refit(X, _dictionary(fitter, path.spec, ends, path.first))
 
 
 def _refit_from_points(fitter: PathFitter, path: PathTrial, start: Array, D: Array) -> Refit:
     """Fit the path, up to where it is known to end, to all entries and from other points."""
     data = fitter.data
     X = np.where(data.observed, data.X, start)
-    ends = fitter.fit_stages(data.observed, path.spec, X, D, range(path.last_stage + 1))
-    settings = [end.setting for end in ends]
-    return Refit(ends[-1].X, _with_ridges(fitter, path, ends[-1].D, settings))
+    numbers = range(path.spec.first, path.last_stage + 1)
+    ends = fitter.fit_stages(data.observed, path.spec, X, D, numbers)
+    return Refit(ends[-1].X, _dictionary(fitter, path.spec, ends, numbers.start))
 
 
-def _dictionary(fitter: PathFitter, path: PathTrial, D: Array, fold: int) -> Dictionary:
-    """Return a dictionary with the settings of all stages that lead to where it was fitted."""
-    ends = [stage[fold] for stage in path.ends[: path.best + 1]]
-    # Stages that were left out, because fewer points had been fitted by then, are resolved now.
-    before = [
-        resolve_stage(stage, path.spec.kernel, ends[0].X, D, fitter.solver.alpha)
-        for stage in path.spec.stages[: path.first]
-    ]
-    return _with_ridges(fitter, path, D, [*before, *(end.setting for end in ends)])
-
-
-def _with_ridges(
-    fitter: PathFitter, path: PathTrial, D: Array, settings: list[Setting]
+def _dictionary(
+    fitter: PathFitter, spec: DictionarySpec, ends: Sequence[StageEnd], first: int
 ) -> Dictionary:
-    return Dictionary(D, rescale_ridges(settings, path.spec.stages, D), bounds=fitter.data.bounds)
+    """Return the dictionary of the last end, with the settings of all stages that lead to it."""
+    D = ends[-1].D
+    # Stages before the first one that was fitted are resolved now: new rows go through all.
+    before = [
+        resolve_stage(stage, spec.kernel, ends[0].X, D, fitter.solver.alpha)
+        for stage in spec.stages[:first]
+    ]
+    settings = [*before, *(end.setting for end in ends)]
+    return Dictionary(D, rescale_ridges(settings, spec.stages, D), bounds=fitter.data.bounds)

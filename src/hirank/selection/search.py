@@ -18,6 +18,7 @@ from hirank.optim.trace import Monitor, Phase, PhaseStarted
 from hirank.selection.candidates import ColumnMeans, GaussianMixtures, LowRank
 from hirank.selection.config import SearchConfig
 from hirank.selection.dictionary_search import Dictionaries
+from hirank.selection.low_rank_kernels import LowRankKernels
 from hirank.selection.refit import averaging_factor, gives_deviations, refit
 from hirank.selection.temporal import Timeline
 from hirank.selection.trial import (
@@ -31,7 +32,13 @@ from hirank.selection.trial import (
     TrialResult,
 )
 
-CANDIDATES: tuple[Candidate, ...] = (ColumnMeans(), GaussianMixtures(), LowRank(), Dictionaries())
+CANDIDATES: tuple[Candidate, ...] = (
+    ColumnMeans(),
+    GaussianMixtures(),
+    LowRank(),
+    LowRankKernels(),
+    Dictionaries(),
+)
 """The families, cheapest first. A new family is one class and one entry here."""
 
 
@@ -46,6 +53,7 @@ def search(
     n_init: int | None = None,
     bounds: Bounds | None = None,
     means: Array | None = None,
+    spread: Array | None = None,
     times: Array | None = None,
     candidates: Sequence[Candidate] = CANDIDATES,
 ) -> Selected:
@@ -67,6 +75,8 @@ def search(
         Of imputed values, in scaled units.
     means : v, optional
         Column means in scaled units, to which errors are relative; 0 by default.
+    spread : v, optional
+        Spread of each feature in units of the data; 1 by default. Features may share a unit.
     times : n, optional
         The rows follow each other in time. Imputed values are those of the stack; the smoother that
         is returned combines them with neighbors in time.
@@ -83,6 +93,7 @@ def search(
             observed=seen,
             folds=folds or make_folds(seen, rng, config=config.masking),
             means=np.zeros(x.shape[1]) if means is None else means,
+            spread=np.ones(x.shape[1]) if spread is None else spread,
             config=config,
             solver=solver,
             n_init=n_init,

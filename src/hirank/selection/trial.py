@@ -35,6 +35,7 @@ class SearchData:
     observed: BoolArray  # n x v
     folds: list[BoolArray]  # entries that are held out together, n x v each
     means: Array  # v; column means, to which errors are relative
+    spread: Array  # v; spread of each feature in units of the data
     config: SearchConfig
     solver: SolverConfig  # of the solver of dictionaries
     n_init: int | None  # models of a family to average; None: as many as is worth it

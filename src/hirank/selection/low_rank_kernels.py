@@ -1,0 +1,151 @@
+"""Low-rank kernel matrices as a family: which kernel and units, and where the path ends."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from time import perf_counter
+from typing import Any, ClassVar
+
+import numpy as np
+
+from hirank._typing import Array, BoolArray
+from hirank.core.bounds import Bounds, clip_missing
+from hirank.core.init import soft_impute
+from hirank.kernels import RBF, Poly
+from hirank.models.fit_schatten import SchattenEnd, SchattenFitter, SchattenPath
+from hirank.models.weighted import WeightedModel
+from hirank.optim.early_stopping import AS_GOOD, is_past_minimum
+from hirank.selection.config import SchattenConfig
+from hirank.selection.trial import Refit, SearchData, Trial
+
+
+@dataclass(frozen=True)
+class SchattenSpec:
+    """What defines a low-rank kernel matrix before it is fitted: kernel, path and units."""
+
+    name: str  # of the kernel
+    path: SchattenPath
+    weights: Array  # v; features are multiplied by them
+
+    def fitter(self, data: SearchData, fixed: BoolArray) -> SchattenFitter:
+        bounds = data.bounds
+        if bounds is not None:
+            bounds = Bounds(bounds.lower * self.weights, bounds.upper * self.weights)
+        return SchattenFitter(fixed, data.monitor, data.workers, bounds)
+
+
+@dataclass(frozen=True)
+class SchattenTrial:
+    """The state of a trial: where the path ended on each fold."""
+
+    spec: SchattenSpec
+    number: int  # of the best stage
+    ends: list[SchattenEnd]  # one per fold, in weighted features
+    rival: float  # the lowest loss of the families before
+
+
+@dataclass(frozen=True)
+class LowRankKernels:
+    """Tables whose images under a polynomial or an RBF kernel span few dimensions."""
+
+    family: ClassVar[str] = "low-rank kernel"
+
+    def trials(self, data: SearchData, best: Trial | None) -> Iterator[Trial]:
+        """Yield a trial per kernel and unit; kernels are families of their own: they stack well."""
+        config = data.config.schatten
+        if best is not None and (data.monitor.late or best.loss < config.perfect_error):
+            return
+        starts = [
+            clip_missing(data.bounds, soft_impute(data.X, training), training)
+            for training in data.training
+        ]
+        rival = np.inf if best is None else best.loss
+        found: list[Trial] = []
+        for weights in _units(data.spread, config):
+            found.append(self._fit_folds(_poly(data, weights, config), data, starts, rival))
+            yield found[-1]
+            if data.monitor.late:
+                return
+        weights, last = min(found, key=lambda one: one.loss).state.spec.weights, np.inf
+        for bandwidth in config.bandwidths:
+            trial = self._fit_folds(_rbf(bandwidth, weights, config), data, starts, rival)
+            yield trial
+            if data.monitor.late or trial.loss > last:
+                return  # a narrower kernel would be worse still
+            last = trial.loss
+
+    @classmethod
+    def is_ahead(cls, trial: Trial, max_ratio: float) -> bool:
+        """Return whether a trial of this family is far better than the families before."""
+        own = isinstance(trial.candidate, cls)
+        return own and bool(trial.loss < max_ratio * trial.state.rival)
+
+    def _fit_folds(
+        self, spec: SchattenSpec, data: SearchData, starts: list[Array], rival: float
+    ) -> Trial:
+        """Fit stage by stage, so that all folds stop at the same one."""
+        began, path, tables = perf_counter(), spec.path, [X * spec.weights for X in starts]
+        fitters = [spec.fitter(data, training) for training in data.training]
+        stages: list[list[SchattenEnd]] = []
+        losses: list[float] = []
+        for number in range(len(path.stages)):
+            ends = [f.fit_stage(path, number, X) for f, X in zip(fitters, tables, strict=True)]
+            stages.append(ends)
+            losses.append(data.loss([end.X / spec.weights for end in ends]))
+            if data.monitor.stopped or is_past_minimum(losses):
+                break
+            if number + 1 < len(path.stages):
+                tables = [f.restart(number, end) for f, end in zip(fitters, ends, strict=True)]
+        number = max(i for i, loss in enumerate(losses) if loss <= AS_GOOD * min(losses))
+        ends, stage = stages[number], path.stages[number]
+        params: dict[str, Any] = {
+            "kernel": spec.name,
+            "n_components": len(ends[0].D),
+            "beta": stage.beta,
+        }
+        if spec.name == "rbf":
+            params["bandwidth"] = stage.bandwidth
+        label = f"{self.family} ({spec.name})"
+        filled = [
+            np.where(training, data.X, end.X / spec.weights)
+            for training, end in zip(data.training, ends, strict=True)
+        ]
+        state = SchattenTrial(spec, number, ends, rival)
+        seconds = perf_counter() - began
+        return Trial.scored(
+            self, label, params, filled, data, seconds, family=label, state=state
+        ).report(data)
+
+    def refit(self, trial: Trial, data: SearchData, n_models: int | None) -> list[Refit]:
+        """Fit the last stage to all observed entries, from where the folds have ended."""
+        state: SchattenTrial = trial.state
+        spec, number, weights = state.spec, state.number, state.spec.weights
+        fitter, refits = spec.fitter(data, data.observed), []
+        for end in state.ends[: n_models or data.config.schatten.n_models]:
+            last = end._replace(X=np.where(data.observed, data.X * weights, end.X))
+            if not data.monitor.stopped:
+                last = fitter.fit_stage(spec.path, number, last.X)
+            model = WeightedModel(weights, spec.path.model(last, number, fitter.bounds))
+            refits.append(Refit(np.where(data.observed, data.X, last.X / weights), model))
+        return refits
+
+
+def _units(spread: Array, config: SchattenConfig) -> list[Array]:
+    """Return weights of the features: as scaled, and, if they may share a unit, in that unit."""
+    scaled = np.ones(len(spread))
+    ratio = spread.max(initial=0) / spread.min(initial=np.inf)
+    if not 1 < ratio <= config.max_unit_ratio:
+        return [scaled]
+    return [scaled, spread / np.sqrt(np.mean(spread**2))]
+
+
+def _poly(data: SearchData, weights: Array, config: SchattenConfig) -> SchattenSpec:
+    size = float(np.sum(np.mean(np.square(data.X), axis=0, where=data.observed) * weights**2))
+    path = SchattenPath(Poly(2, size), power=config.power, max_iter=config.max_iter, tol=config.tol)
+    return SchattenSpec("poly", path, weights)
+
+
+def _rbf(bandwidth: float, weights: Array, config: SchattenConfig) -> SchattenSpec:
+    path = SchattenPath(RBF(), bandwidth, config.power, max_iter=config.max_iter, tol=config.tol)
+    return SchattenSpec("rbf", path, weights)
