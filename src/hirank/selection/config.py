@@ -50,7 +50,10 @@ class SchattenConfig:
     max_iter: int = 150  # steps in each stage
     max_unit_ratio: float = 30.0  # of spreads, up to which features may share a unit
     tol: float = 1e-3
-    rough_tol: float = 3e-3  # on noisy tables
+    rough_tol: float = 3e-3  # while the table may be noisy
+    exact_tol: float = 3e-4  # of refits where the family is far ahead of linear ones,
+    max_ratio_exact: float = 0.7  # with an error of at most this part of theirs
+    refit_stage: int = 2  # from which refits begin that start from a fold
     exact_error: float = 0.1  # of other families, above which a table is noisy
     perfect_error: float = 1e-3  # error of another family that needs no improvement
     n_models: int = 4  # refits that are averaged, at most one per fold

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -28,6 +29,7 @@ class FittedPath:
 
     fitter: PathFitter
     path: PathTrial
+    start: Trial | None  # whose imputed tables the dictionary started from
 
 
 @dataclass(frozen=True)
@@ -62,7 +64,7 @@ class Dictionaries:
                 "bandwidth": stage.bandwidth,
                 "beta": stage.beta,
             }
-            state = FittedPath(search.fitter, path)
+            state = FittedPath(search.fitter, path, best)
             rejected = path is not paths[-1]
             yield Trial.scored(
                 self,
@@ -84,6 +86,8 @@ class Dictionaries:
         fitter, path = replace(trial.state.fitter, data=data), trial.state.path
         count = n_models or default_n_models(path, data.config.dictionary)
         try:
+            if path.spec.first:
+                return _refit_from_start(fitter, path, trial.state.start, count)
             return _refit_all(fitter, path, count)
         except FIT_FAILURES:
             return [dictionary_from_fold(fitter, path, 0)]
@@ -238,6 +242,18 @@ def _refit_all(fitter: PathFitter, path: PathTrial, count: int) -> list[Refit]:
     points = [fitter.sample_points(X, data.observed, r) for _ in range(count - len(refits))]
     more = data.workers.map(lambda D: _refit_from_points(single, path, X, D), points, np.inf)
     return [*refits, *more]
+
+
+def _refit_from_start(fitter: PathFitter, path: PathTrial, start: Trial, count: int) -> list[Refit]:
+    """Fit dictionaries as on the folds: from the table that the good start imputes."""
+    data = fitter.data
+    if data.monitor.late:
+        return [dictionary_from_fold(fitter, path, 0)]
+    X = start.candidate.refit(start, data, 1)[0].filled
+    r, single = path.spec.n_components, replace(data, workers=data.workers.alone())
+    points = [fitter.sample_points(X, data.observed, r) for _ in range(count)]
+    refit = partial(_refit_from_points, replace(fitter, data=single), path, X)
+    return [*data.workers.map(refit, points, np.inf)]
 
 
 def _refit_from_fold(fitter: PathFitter, path: PathTrial, fold: int) -> Refit:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from time import perf_counter
 from typing import Any, ClassVar
 
@@ -61,6 +61,8 @@ class LowRankKernels:
             for training in data.training
         ]
         rival = np.inf if best is None else best.loss
+        if config.exact_error < rival < np.inf:
+            config = replace(config, tol=config.rough_tol)
         found: list[Trial] = []
         for weights in _units(data.spread, config):
             found.append(self._fit_folds(_poly(data, weights, config), data, starts, rival))
@@ -118,17 +120,47 @@ class LowRankKernels:
         ).report(data)
 
     def refit(self, trial: Trial, data: SearchData, n_models: int | None) -> list[Refit]:
-        """Fit the last stage to all observed entries, from where the folds have ended."""
-        state: SchattenTrial = trial.state
-        spec, number, weights = state.spec, state.number, state.spec.weights
-        fitter, refits = spec.fitter(data, data.observed), []
-        for end in state.ends[: n_models or data.config.schatten.n_models]:
-            last = end._replace(X=np.where(data.observed, data.X * weights, end.X))
-            if not data.monitor.stopped:
-                last = fitter.fit_stage(spec.path, number, last.X)
-            model = WeightedModel(weights, spec.path.model(last, number, fitter.bounds))
-            refits.append(Refit(np.where(data.observed, data.X, last.X / weights), model))
-        return refits
+        """Fit to all observed entries: along the whole path, then from where the folds have ended.
+
+        With the entries that were held out, some rows are recovered that were not before, so the
+        last stage alone would not be enough (docs/notes/schatten.md).
+        """
+        config, state = data.config.schatten, trial.state
+        if data.monitor.late:
+            return [_refit_from_fold(state, data)]
+        start = clip_missing(data.bounds, soft_impute(data.X, data.observed), data.observed)
+        starts = [(0, start * state.spec.weights)]
+        for end in state.ends:
+            X = np.where(data.observed, data.X * state.spec.weights, end.X)
+            starts.append((min(config.refit_stage, state.number), X))
+        tol = config.exact_tol if self.is_ahead(trial, config.max_ratio_exact) else config.tol
+        spec = replace(state.spec, path=replace(state.spec.path, tol=tol))
+        return [
+            _refit(replace(state, spec=spec), data, first, X)
+            for first, X in starts[: n_models or config.n_models]
+        ]
+
+
+def _refit(state: SchattenTrial, data: SearchData, first: int, X: Array) -> Refit:
+    """Fit the stages from `first` on, from a table in weighted features, to all entries."""
+    fitter, spec = state.spec.fitter(data, data.observed), state.spec
+    for number in range(first, state.number + 1):
+        end = fitter.fit_stage(spec.path, number, X)
+        X = end.X if number == state.number else fitter.restart(number, end)
+    return _make_refit(state, data, end)
+
+
+def _refit_from_fold(state: SchattenTrial, data: SearchData) -> Refit:
+    """Return what was fitted on the first fold: there is no time left to refit it."""
+    weighted = np.where(data.observed, data.X * state.spec.weights, state.ends[0].X)
+    return _make_refit(state, data, state.ends[0]._replace(X=weighted))
+
+
+def _make_refit(state: SchattenTrial, data: SearchData, end: SchattenEnd) -> Refit:
+    spec, weights = state.spec, state.spec.weights
+    bounds = spec.fitter(data, data.observed).bounds
+    model = WeightedModel(weights, spec.path.model(end, state.number, bounds))
+    return Refit(np.where(data.observed, data.X, end.X / weights), model)
 
 
 def _units(spread: Array, config: SchattenConfig) -> list[Array]:
