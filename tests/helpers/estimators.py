@@ -7,7 +7,7 @@ import numpy as np
 from hirank import KFMC, Imputer, OnlineImputer, OnlineKFMC
 from hirank.core.masking import MaskingConfig
 from hirank.models.em import EMConfig
-from hirank.selection.config import DictionaryConfig, SearchConfig
+from hirank.selection.config import DictionaryConfig, SchattenConfig, SearchConfig
 
 ONLINE = {"n_warmup": 40, "batch_size": 20, "max_iter": 5, "random_state": 0}
 """Of both streaming estimators."""
@@ -16,6 +16,7 @@ FAST = {"max_iter": 5, "random_state": 0}
 FAST_SEARCH = SearchConfig(
     masking=MaskingConfig(max_folds=2),
     mixture=EMConfig(max_components=4),
+    schatten=SchattenConfig(bandwidths=(3.0,), n_models=1),
     dictionary=DictionaryConfig(max_points=15, n_models=1),
     n_models=1,
 )

@@ -10,7 +10,7 @@ from hirank.core.threads import Workers
 from hirank.models.em import EMConfig
 from hirank.optim.path import SolverConfig
 from hirank.optim.trace import Monitor
-from hirank.selection.config import DictionaryConfig, SearchConfig
+from hirank.selection.config import DictionaryConfig, SchattenConfig, SearchConfig
 from hirank.selection.search import search
 from hirank.selection.trial import SearchData, Selected
 
@@ -19,6 +19,7 @@ CONFIG = SearchConfig(masking=MaskingConfig(max_folds=2), mixture=EMConfig(max_c
 SMALL = SearchConfig(
     masking=CONFIG.masking,
     mixture=EMConfig(max_components=4),
+    schatten=SchattenConfig(bandwidths=(3.0,), n_models=1),
     dictionary=DictionaryConfig(max_points=15, n_models=1),
 )
 """One small dictionary, where accuracy is not the point."""
@@ -64,6 +65,7 @@ def make_data(
         observed=observed,
         folds=make_folds(observed, np.random.default_rng(1), config=config.masking),
         means=np.zeros(X.shape[1]),
+        spread=np.ones(X.shape[1]),
         config=config,
         solver=solver(max_iter),
         n_init=None,

@@ -146,7 +146,7 @@ def test_column_means_are_imputed_if_all_families_fail(low_rank):
     }
     means = np.broadcast_to(np.nanmean(np.where(observed, X, np.nan), axis=0), X.shape)
     np.testing.assert_allclose(selected.filled[~observed], means[~observed], atol=1e-12)
-    assert sum(bool(trial.failure) for trial in selected.result.trials) == 3
+    assert sum(bool(trial.failure) for trial in selected.result.trials) == len(failing)
     assert selected.result.held_out is None
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from hirank.core.masking import MaskingConfig
 from hirank.models.als import ALSConfig
@@ -43,20 +43,33 @@ class DictionaryConfig:
 
 @dataclass(frozen=True)
 class SchattenConfig:
-    """Constants of low-rank kernel matrices (docs/notes/schatten.md)."""
+    """Constants of low-rank kernel matrices (docs/notes/schatten.md).
 
+    Tolerances are in units of that of the solver.
+    """
+
+    max_rows: int = 4000  # of a table: the cost of a step grows with rows x landmarks^2
     power: float = 0.2  # p of the penalty
+    noisy_power: float = 0.5  # the same on noisy tables, where a lower one has larger large errors
     bandwidths: tuple[float, ...] = (3.0, 1.0, 0.5)  # of the RBF kernels that are compared
-    max_iter: int = 150  # steps in each stage
+    max_iter: int = 150  # steps in each stage, unless the solver takes fewer
     max_unit_ratio: float = 30.0  # of spreads, up to which features may share a unit
-    tol: float = 1e-3
-    rough_tol: float = 3e-3  # while the table may be noisy
-    exact_tol: float = 3e-4  # of refits where the family is far ahead of linear ones,
+    tol: float = 1.0
+    rough_tol: float = 3.0  # while the table may be noisy
+    rough_iter: int = 60  # the same
+    exact_tol: float = 0.3  # of refits where the family is far ahead of those before,
     max_ratio_exact: float = 0.7  # with an error of at most this part of theirs
+    exact_error: float = 0.1  # of the families before, above which a table may be noisy,
+    max_ratio_noisy: float = 0.85  # and is, unless a rough fit has less than this part of it
+    perfect_error: float = 1e-3  # the same that needs no improvement
+    min_gain: float = 0.99  # error over that two stages before; a path on a noisy table ends above
     refit_stage: int = 2  # from which refits begin that start from a fold
-    exact_error: float = 0.1  # of other families, above which a table is noisy
-    perfect_error: float = 1e-3  # error of another family that needs no improvement
-    n_models: int = 4  # refits that are averaged, at most one per fold
+    n_models: int = 4  # refits that are averaged, at most one more than folds
+    n_models_noisy: int = 2
+
+    def rough(self) -> SchattenConfig:
+        """Return the constants for a table that may be noisy."""
+        return replace(self, power=self.noisy_power, tol=self.rough_tol, max_iter=self.rough_iter)
 
 
 @dataclass(frozen=True)

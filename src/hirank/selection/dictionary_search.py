@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -29,7 +28,7 @@ class FittedPath:
 
     fitter: PathFitter
     path: PathTrial
-    start: Trial | None  # whose imputed tables the dictionary started from
+    start: Trial | None = None  # whose imputed tables the dictionary started from
 
 
 @dataclass(frozen=True)
@@ -47,14 +46,13 @@ class Dictionaries:
         config = data.config.dictionary
         if best is not None and (data.monitor.late or best.loss < config.perfect_error):
             return
-        n = len(data.X)
-        search = _DictionarySearch(
-            PathFitter(data, data.solver),
-            _starts(data, best),
-            np.inf if best is None else best.loss,
-        )
+        n, rival = len(data.X), np.inf if best is None else best.loss
         ahead = best is not None and LowRankKernels.is_ahead(best, config.max_ratio_start)
         specs = _specs_from_good_start(n, config) if ahead else _specs(n, config)
+        start = best
+        if best is not None and isinstance(best.candidate, LowRankKernels) and not ahead:
+            start = best.state.before  # the same mistakes twice would not stack well
+        search = _DictionarySearch(PathFitter(data, data.solver), _starts(data, start), rival)
         paths = search.run(specs, _max_points(n, config))
         for path in paths:
             stage = path.spec.stages[path.last_stage]
@@ -64,7 +62,7 @@ class Dictionaries:
                 "bandwidth": stage.bandwidth,
                 "beta": stage.beta,
             }
-            state = FittedPath(search.fitter, path, best)
+            state = FittedPath(search.fitter, path, start)
             rejected = path is not paths[-1]
             yield Trial.scored(
                 self,
@@ -245,15 +243,20 @@ def _refit_all(fitter: PathFitter, path: PathTrial, count: int) -> list[Refit]:
 
 
 def _refit_from_start(fitter: PathFitter, path: PathTrial, start: Trial, count: int) -> list[Refit]:
-    """Fit dictionaries as on the folds: from the table that the good start imputes."""
-    data = fitter.data
+    """Fit dictionaries from the table that the good start imputes, and from those of the folds."""
+    data, r = fitter.data, path.spec.n_components
     if data.monitor.late:
         return [dictionary_from_fold(fitter, path, 0)]
     X = start.candidate.refit(start, data, 1)[0].filled
-    r, single = path.spec.n_components, replace(data, workers=data.workers.alone())
-    points = [fitter.sample_points(X, data.observed, r) for _ in range(count)]
-    refit = partial(_refit_from_points, replace(fitter, data=single), path, X)
-    return [*data.workers.map(refit, points, np.inf)]
+    single = replace(fitter, data=replace(data, workers=data.workers.alone()))
+    folds = range(min(count - 1, len(data.folds)))
+    n_points = 1 if r == len(X) else count - len(folds)  # with all rows as points, all are the same
+    points = [fitter.sample_points(X, data.observed, r) for _ in range(n_points)]
+    more = data.workers.map(lambda fold: _refit_from_fold(single, path, fold), folds, np.inf)
+    return [
+        *data.workers.map(lambda D: _refit_from_points(single, path, X, D), points, np.inf),
+        *more,
+    ]
 
 
 def _refit_from_fold(fitter: PathFitter, path: PathTrial, fold: int) -> Refit:

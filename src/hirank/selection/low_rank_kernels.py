@@ -12,7 +12,7 @@ import numpy as np
 from hirank._typing import Array, BoolArray
 from hirank.core.bounds import Bounds, clip_missing
 from hirank.core.init import soft_impute
-from hirank.kernels import RBF, Poly
+from hirank.kernels import RBF, Kernel, Poly
 from hirank.models.fit_schatten import SchattenEnd, SchattenFitter, SchattenPath
 from hirank.models.weighted import WeightedModel
 from hirank.optim.early_stopping import AS_GOOD, is_past_minimum
@@ -42,7 +42,7 @@ class SchattenTrial:
     spec: SchattenSpec
     number: int  # of the best stage
     ends: list[SchattenEnd]  # one per fold, in weighted features
-    rival: float  # the lowest loss of the families before
+    before: Trial | None  # the best of the families before
 
 
 @dataclass(frozen=True)
@@ -54,48 +54,73 @@ class LowRankKernels:
     def trials(self, data: SearchData, best: Trial | None) -> Iterator[Trial]:
         """Yield a trial per kernel and unit; kernels are families of their own: they stack well."""
         config = data.config.schatten
-        if best is not None and (data.monitor.late or best.loss < config.perfect_error):
+        perfect = best is not None and best.loss < config.perfect_error
+        if len(data.X) > config.max_rows or data.monitor.late or perfect:
             return
         starts = [
             clip_missing(data.bounds, soft_impute(data.X, training), training)
             for training in data.training
         ]
         rival = np.inf if best is None else best.loss
+        scaled = np.ones(data.X.shape[1])
         if config.exact_error < rival < np.inf:
-            config = replace(config, tol=config.rough_tol)
+            rough = config.rough()
+            trial = self._fit_folds(_poly(data, scaled, rough), data, starts, best)
+            yield trial
+            if data.monitor.late:
+                return
+            if not self.is_ahead(trial, config.max_ratio_noisy):
+                yield from self._narrower(scaled, rough, data, starts, best)
+                return
         found: list[Trial] = []
-        for weights in _units(data.spread, config):
-            found.append(self._fit_folds(_poly(data, weights, config), data, starts, rival))
+        for weights in (scaled, *_common_unit(data.spread, config)):
+            found.append(self._fit_folds(_poly(data, weights, config), data, starts, best))
             yield found[-1]
             if data.monitor.late:
                 return
-        weights, last = min(found, key=lambda one: one.loss).state.spec.weights, np.inf
+        weights = min(found, key=lambda one: one.loss).state.spec.weights
+        yield from self._narrower(weights, config, data, starts, best)
+
+    def _narrower(
+        self,
+        weights: Array,
+        config: SchattenConfig,
+        data: SearchData,
+        starts: list[Array],
+        before: Trial | None,
+    ) -> Iterator[Trial]:
+        """Yield trials of narrower and narrower RBF kernels, as long as they get better."""
+        last = np.inf
         for bandwidth in config.bandwidths:
-            trial = self._fit_folds(_rbf(bandwidth, weights, config), data, starts, rival)
+            trial = self._fit_folds(_rbf(bandwidth, data, weights, config), data, starts, before)
             yield trial
             if data.monitor.late or trial.loss > last:
-                return  # a narrower kernel would be worse still
+                return
             last = trial.loss
 
     @classmethod
     def is_ahead(cls, trial: Trial, max_ratio: float) -> bool:
         """Return whether a trial of this family is far better than the families before."""
         own = isinstance(trial.candidate, cls)
-        return own and bool(trial.loss < max_ratio * trial.state.rival)
+        before = trial.state.before if own else None
+        return own and (before is None or trial.loss < max_ratio * before.loss)
 
     def _fit_folds(
-        self, spec: SchattenSpec, data: SearchData, starts: list[Array], rival: float
+        self, spec: SchattenSpec, data: SearchData, starts: list[Array], before: Trial | None
     ) -> Trial:
         """Fit stage by stage, so that all folds stop at the same one."""
         began, path, tables = perf_counter(), spec.path, [X * spec.weights for X in starts]
         fitters = [spec.fitter(data, training) for training in data.training]
+        config = data.config.schatten
         stages: list[list[SchattenEnd]] = []
         losses: list[float] = []
         for number in range(len(path.stages)):
             ends = [f.fit_stage(path, number, X) for f, X in zip(fitters, tables, strict=True)]
             stages.append(ends)
             losses.append(data.loss([end.X / spec.weights for end in ends]))
-            if data.monitor.stopped or is_past_minimum(losses):
+            flat = number > 1 and losses[-1] > config.min_gain * losses[-3]
+            noisy = path.power == config.noisy_power
+            if data.monitor.stopped or is_past_minimum(losses) or (noisy and flat):
                 break
             if number + 1 < len(path.stages):
                 tables = [f.restart(number, end) for f, end in zip(fitters, ends, strict=True)]
@@ -113,7 +138,7 @@ class LowRankKernels:
             np.where(training, data.X, end.X / spec.weights)
             for training, end in zip(data.training, ends, strict=True)
         ]
-        state = SchattenTrial(spec, number, ends, rival)
+        state = SchattenTrial(spec, number, ends, before)
         seconds = perf_counter() - began
         return Trial.scored(
             self, label, params, filled, data, seconds, family=label, state=state
@@ -133,12 +158,11 @@ class LowRankKernels:
         for end in state.ends:
             X = np.where(data.observed, data.X * state.spec.weights, end.X)
             starts.append((min(config.refit_stage, state.number), X))
-        tol = config.exact_tol if self.is_ahead(trial, config.max_ratio_exact) else config.tol
+        exact = self.is_ahead(trial, config.max_ratio_exact)
+        tol = data.solver.tol * (config.exact_tol if exact else config.tol)
         spec = replace(state.spec, path=replace(state.spec.path, tol=tol))
-        return [
-            _refit(replace(state, spec=spec), data, first, X)
-            for first, X in starts[: n_models or config.n_models]
-        ]
+        count = n_models or (config.n_models if exact else config.n_models_noisy)
+        return [_refit(replace(state, spec=spec), data, *start) for start in starts[:count]]
 
 
 def _refit(state: SchattenTrial, data: SearchData, first: int, X: Array) -> Refit:
@@ -163,21 +187,27 @@ def _make_refit(state: SchattenTrial, data: SearchData, end: SchattenEnd) -> Ref
     return Refit(np.where(data.observed, data.X, end.X / weights), model)
 
 
-def _units(spread: Array, config: SchattenConfig) -> list[Array]:
-    """Return weights of the features: as scaled, and, if they may share a unit, in that unit."""
-    scaled = np.ones(len(spread))
+def _common_unit(spread: Array, config: SchattenConfig) -> list[Array]:
+    """Return the weights of features in a common unit, if they may have one and are not in it."""
     ratio = spread.max(initial=0) / spread.min(initial=np.inf)
     if not 1 < ratio <= config.max_unit_ratio:
-        return [scaled]
-    return [scaled, spread / np.sqrt(np.mean(spread**2))]
+        return []
+    return [spread / np.sqrt(np.mean(spread**2))]
 
 
 def _poly(data: SearchData, weights: Array, config: SchattenConfig) -> SchattenSpec:
     size = float(np.sum(np.mean(np.square(data.X), axis=0, where=data.observed) * weights**2))
-    path = SchattenPath(Poly(2, size), power=config.power, max_iter=config.max_iter, tol=config.tol)
-    return SchattenSpec("poly", path, weights)
+    return SchattenSpec("poly", _path(Poly(2, size), 1.0, data, config), weights)
 
 
-def _rbf(bandwidth: float, weights: Array, config: SchattenConfig) -> SchattenSpec:
-    path = SchattenPath(RBF(), bandwidth, config.power, max_iter=config.max_iter, tol=config.tol)
-    return SchattenSpec("rbf", path, weights)
+def _rbf(
+    bandwidth: float, data: SearchData, weights: Array, config: SchattenConfig
+) -> SchattenSpec:
+    return SchattenSpec("rbf", _path(RBF(), bandwidth, data, config), weights)
+
+
+def _path(
+    kernel: Kernel, bandwidth: float, data: SearchData, config: SchattenConfig
+) -> SchattenPath:
+    max_iter, tol = min(config.max_iter, data.solver.max_iter), config.tol * data.solver.tol
+    return SchattenPath(kernel, bandwidth, config.power, max_iter=max_iter, tol=tol)
