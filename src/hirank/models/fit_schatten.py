@@ -28,6 +28,7 @@ from hirank.optim.trace import Monitor
 
 # Measured in docs/notes/schatten.md: below 1e-8 nothing was gained.
 FIRST_SMOOTHING, LAST_SMOOTHING = 1e-1, 1e-8  # of the path, in units of the mean of k(x, x)
+EXACT_SMOOTHINGS = 1e-10, 1e-12  # further ones for new rows, if no landmark had missing entries
 MIN_LANDMARKS, MAX_LANDMARKS = 150, 400  # of the automatic rule
 
 
@@ -57,11 +58,25 @@ class SchattenPath:
             r = int(np.clip(round(3.8 * len(X) ** 0.6), MIN_LANDMARKS, MAX_LANDMARKS))
         return None if r >= len(X) else pick_landmarks(X, kernel, r)
 
-    def model(self, end: SchattenEnd, number: int, bounds: Bounds | None = None) -> Dictionary:
-        """Return the model that imputes new rows from the span of the landmarks of a stage."""
-        before = [resolve_stage(one, self.kernel, end.D, end.D) for one in self.stages[:number]]
-        settings = rescale_ridges([*before, end.setting], self.stages, end.D)
-        return Dictionary(end.D, settings, bounds=bounds)
+    def model(
+        self,
+        end: SchattenEnd,
+        number: int,
+        bounds: Bounds | None = None,
+        *,
+        exact: bool = False,
+    ) -> Dictionary:
+        """Return the model that imputes new rows from the span of the landmarks of a stage.
+
+        At the end of the path, `exact` landmarks, without imputed entries, leave nothing to smooth.
+        """
+        stages = self.stages[: number + 1]
+        before = [resolve_stage(one, self.kernel, end.D, end.D) for one in stages[:-1]]
+        settings = [*before, end.setting]
+        if exact and number + 1 == len(self.stages):
+            stages += tuple(Stage(self.bandwidth, gamma) for gamma in EXACT_SMOOTHINGS)
+            settings += [end.setting] * len(EXACT_SMOOTHINGS)
+        return Dictionary(end.D, rescale_ridges(settings, stages, end.D), bounds=bounds)
 
 
 class SchattenEnd(NamedTuple):

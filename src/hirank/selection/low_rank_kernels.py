@@ -183,7 +183,8 @@ def _refit_from_fold(state: SchattenTrial, data: SearchData) -> Refit:
 def _make_refit(state: SchattenTrial, data: SearchData, end: SchattenEnd) -> Refit:
     spec, weights = state.spec, state.spec.weights
     bounds = spec.fitter(data, data.observed).bounds
-    model = WeightedModel(weights, spec.path.model(end, state.number, bounds))
+    exact = bool(data.observed.all())
+    model = WeightedModel(weights, spec.path.model(end, state.number, bounds, exact=exact))
     return Refit(np.where(data.observed, data.X, end.X / weights), model)
 
 
