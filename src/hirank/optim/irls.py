@@ -76,6 +76,8 @@ class FreeEntries:
                 at = self.penalty(self.X(vector), self.landmarks)
         except np.linalg.LinAlgError:
             return np.inf, np.zeros_like(vector)
+        if not np.isfinite(at.value):
+            return np.inf, np.zeros_like(vector)
         return at.value, at.gradient[self.free]
 
     def precondition(self, vector: Array, workers: Workers) -> qn.Precondition | None:

@@ -1,0 +1,158 @@
+"""The path of a low-rank kernel matrix, its landmarks, and the model for new rows."""
+
+import numpy as np
+import pytest
+
+from hirank.core.bounds import Bounds
+from hirank.core.init import soft_impute
+from hirank.core.threads import Workers
+from hirank.exceptions import StopReason
+from hirank.kernels import RBF, Poly
+from hirank.metrics import missing_relative_error
+from hirank.models.fit_schatten import (
+    FIRST_SMOOTHING,
+    LAST_SMOOTHING,
+    MAX_LANDMARKS,
+    MIN_LANDMARKS,
+    SchattenFitter,
+    SchattenPath,
+)
+from hirank.optim.trace import Monitor
+
+KERNEL = Poly(2, 1.0)
+
+
+@pytest.fixture
+def rng():
+    return np.random.default_rng(0)
+
+
+@pytest.fixture
+def parabola(rng):
+    """Points of a parabola in a plane of five dimensions, 90 x 5, and the observed entries."""
+    t = rng.uniform(-1, 1, 90)
+    X = np.column_stack([t, t**2]) @ rng.normal(size=(2, 5))
+    # Three entries of a row determine the others.
+    observed = rng.permuted(np.tile([True, True, True, True, False], (90, 1)), axis=1)
+    observed[::3] = rng.permuted(np.tile([True, True, True, False, False], (30, 1)), axis=1)
+    return X / X.std(axis=0), observed
+
+
+def fit(path, X, observed, *, bounds=None, last=None):
+    """Return the ends of all stages up to the last one."""
+    fitter = SchattenFitter(observed, Monitor(), Workers(1), bounds)
+    filled = soft_impute(np.where(observed, X, 0), observed)
+    ends = []
+    for number in range(len(path.stages) if last is None else last + 1):
+        ends.append(fitter.fit_stage(path, number, filled))
+        filled = fitter.restart(number, ends[-1])
+    return ends
+
+
+def test_the_smoothing_falls_by_a_decade_per_stage():
+    stages = SchattenPath(KERNEL, bandwidth=3.0).stages
+
+    gammas = [stage.beta for stage in stages]
+    assert gammas[0] == pytest.approx(FIRST_SMOOTHING)
+    assert gammas[-1] == pytest.approx(LAST_SMOOTHING)
+    np.testing.assert_allclose(np.diff(np.log10(gammas)), -1)
+    assert {stage.bandwidth for stage in stages} == {3.0}
+
+
+@pytest.mark.parametrize("smoothing", [0.5, FIRST_SMOOTHING])
+def test_a_smoothing_not_below_the_first_is_a_path_of_one_stage(smoothing):
+    stages = SchattenPath(KERNEL, smoothing=smoothing).stages
+
+    assert [stage.beta for stage in stages] == pytest.approx([smoothing])
+
+
+def test_a_path_ends_at_its_smoothing():
+    gammas = [stage.beta for stage in SchattenPath(KERNEL, smoothing=3e-4).stages]
+
+    assert gammas[-1] == pytest.approx(3e-4)
+    assert gammas[0] == pytest.approx(FIRST_SMOOTHING)
+    assert len(gammas) == 4
+
+
+def test_all_rows_of_a_small_table_are_landmarks(rng):
+    X = rng.normal(size=(MIN_LANDMARKS, 20))
+
+    assert SchattenPath(KERNEL).landmarks(X, KERNEL) is None
+    assert SchattenPath(KERNEL, n_landmarks=150).landmarks(X, KERNEL) is None
+    assert len(SchattenPath(KERNEL, n_landmarks=7).landmarks(X, KERNEL)) == 7
+
+
+def test_the_number_of_landmarks_grows_more_slowly_than_the_rows(rng):
+    X, path = rng.normal(size=(3000, 30)), SchattenPath(KERNEL)
+
+    numbers = [len(path.landmarks(X[:n], KERNEL)) for n in (MIN_LANDMARKS + 1, 800, 3000)]
+
+    assert numbers[0] == MIN_LANDMARKS
+    assert MIN_LANDMARKS < numbers[1] < numbers[2] == MAX_LANDMARKS
+
+
+def test_a_model_has_a_setting_for_each_stage_up_to_the_one_fitted(parabola):
+    X, observed = parabola
+    path = SchattenPath(RBF(), bandwidth=2.0, n_landmarks=12)
+    ends = fit(path, X, observed, last=2)
+
+    for number, end in enumerate(ends):
+        model = path.model(end, number)
+
+        assert len(model.settings) == number + 1
+        assert (model.D == end.D).all()
+        # In units of k(d, d), which is 1: the ridges are those of the stages.
+        np.testing.assert_allclose(
+            [setting.beta for setting in model.settings],
+            [stage.beta for stage in path.stages[: number + 1]],
+        )
+        model.check()
+
+
+# The errors are below 2e-7; soft-impute, from which the fits start, has 0.12.
+@pytest.mark.parametrize("n_landmarks", [None, 20])
+def test_an_exact_table_and_new_rows_of_it_are_recovered(n_landmarks, parabola):
+    X, observed = parabola
+    path = SchattenPath(KERNEL, power=0.2, n_landmarks=n_landmarks)
+
+    end = fit(path, X[:60], observed[:60])[-1]
+    new = path.model(end, len(path.stages) - 1).complete(
+        np.where(observed, X, 0)[60:], observed[60:]
+    )
+
+    assert missing_relative_error(end.X, X[:60], observed[:60]) < 1e-4
+    assert missing_relative_error(new, X[60:], observed[60:]) < 1e-4
+    assert (end.X == X[:60])[observed[:60]].all()
+    assert (new == X[60:])[observed[60:]].all()
+    assert len(end.D) == 60 if n_landmarks is None else len(end.D) <= n_landmarks
+    assert (end.D[:, None] == end.X).all(axis=2).any(axis=1).all()  # landmarks are rows
+
+
+def test_imputed_values_stay_within_the_bounds_in_all_stages_and_in_the_model(parabola):
+    X, observed = parabola
+    bounds = Bounds(np.full(5, -0.4), np.full(5, np.inf))
+    path = SchattenPath(KERNEL, n_landmarks=20, smoothing=1e-4)
+    fitter = SchattenFitter(observed, Monitor(), Workers(1), bounds)
+    filled = bounds.clip(soft_impute(np.where(observed, X, 0), observed), observed)
+
+    for number in range(len(path.stages)):
+        end = fitter.fit_stage(path, number, filled)
+        filled = fitter.restart(number, end)
+        for table in (end.X, filled):
+            assert table[~observed].min() >= -0.4
+    assert (end.X[~observed] == -0.4).any()
+    again = path.model(end, number, bounds).complete(np.where(observed, X, 0), observed)
+    assert again[~observed].min() >= -0.4
+
+
+def test_a_complete_table_is_returned_with_its_penalty(parabola):
+    X, _ = parabola
+    monitor = Monitor()
+    fitter = SchattenFitter(np.ones(X.shape, bool), monitor, Workers(1))
+
+    end = fitter.fit_stage(SchattenPath(KERNEL), 0, X)
+
+    assert end.reason is StopReason.NOTHING_TO_FIT
+    assert (end.X == X).all()
+    assert monitor.steps == 1
+    assert monitor.trace["objective"][0] > 0
