@@ -122,7 +122,7 @@ def test_an_exact_table_and_new_rows_of_it_are_recovered(n_landmarks, parabola):
 
     assert missing_relative_error(end.X, X[:60], observed[:60]) < 1e-4
     assert missing_relative_error(new, X[60:], observed[60:]) < 1e-4
-    assert (end.X == X[:60])[observed[:60]].all()
+    assert (X[:60] == end.X)[observed[:60]].all()
     assert (new == X[60:])[observed[60:]].all()
     assert len(end.D) == 60 if n_landmarks is None else len(end.D) <= n_landmarks
     assert (end.D[:, None] == end.X).all(axis=2).any(axis=1).all()  # landmarks are rows
