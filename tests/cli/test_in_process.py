@@ -193,10 +193,19 @@ def test_the_number_of_rows_is_estimated_from_the_first_lines(tmp_path):
 def test_progress_shows_the_trial_the_lowest_error_and_the_time_left():
     trial = TrialFinished("dictionary", "dictionary (rbf)", 0.2, 9.0)
     text = describe_progress(trial, 0.15, None)
-    assert text == "dictionary (rbf), lowest error 0.150, about 11 s left"
+    assert text == "dictionary (rbf), lowest error 0.150, about 3 s left"
     assert describe_progress(trial, 0.15, 10.0).endswith("about 1 s left")
     refit = PhaseStarted(Phase.REFIT, 9.0)
-    assert describe_progress(refit, np.inf, None) == f"{Phase.REFIT.value}, about 3 s left"
+    assert describe_progress(refit, np.inf, None) == f"{Phase.REFIT.value}, about 1 s left"
+
+
+def test_the_time_left_falls_from_family_to_family():
+    families = ["low rank", "low-rank kernel (poly)", "low-rank kernel (rbf)", "dictionary"]
+    trials = [TrialFinished(family, family, 0.2, 10.0) for family in families]
+
+    left = [int(describe_progress(trial, 0.2, None).split()[-3]) for trial in trials]
+
+    assert left == sorted(set(left), reverse=True)
 
 
 def test_markers_of_missing_values_are_saved_with_the_model(tmp_path):

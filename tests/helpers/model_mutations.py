@@ -7,6 +7,7 @@ import json
 import warnings
 import zipfile
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -15,6 +16,8 @@ import numpy as np
 
 import hirank
 from hirank.exceptions import ModelFileError
+from hirank.models.dictionary import Dictionary
+from hirank.models.weighted import WeightedModel
 from hirank.persistence.container import DIGEST_SIZE, HEADER, STATE, read, write
 
 Rng = np.random.Generator
@@ -41,7 +44,7 @@ def fit_models() -> dict[str, Any]:
     limits = {1: (-4, None), 2: (None, 4)}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return {
+        models = {
             "stack": hirank.Imputer(bounds=limits, add_indicator=True, **stack).fit(X),
             "time": hirank.Imputer(time=True, integers=[3], scale="robust", **stack).fit(X),
             "small": hirank.Imputer(**stack).fit(X[:10]),
@@ -50,6 +53,18 @@ def fit_models() -> dict[str, Any]:
             "window": hirank.OnlineImputer(window=40, batch_size=10, **stream).partial_fit(X),
             "algorithm2": hirank.OnlineKFMC(**stream).partial_fit(X),
         }
+    return {**models, "weighted": with_weighted_model(models["stack"], models["dictionary"])}
+
+
+def with_weighted_model(imputer: hirank.Imputer, kfmc: hirank.KFMC) -> hirank.Imputer:
+    """Return an Imputer whose first model is the dictionary of another, in weighted features."""
+    fitted, dictionary = imputer._fitted, kfmc._fitted.model
+    assert isinstance(dictionary, Dictionary)
+    weights = np.linspace(0.5, 1.5, dictionary.width)
+    models = (WeightedModel(weights, dictionary), *fitted.model.models[1:])
+    changed = copy.copy(imputer)
+    changed.__dict__["_record"] = replace(fitted, model=replace(fitted.model, models=models))
+    return changed
 
 
 def rows_to_impute() -> np.ndarray:

@@ -408,7 +408,9 @@ def test_nothing_is_imported_or_run(fitted, tmp_path):
 MODELS = Path(__file__).parents[1] / "data" / "models"
 
 
-@pytest.mark.parametrize("name", ["imputer", "kfmc", "newton", "online_imputer", "online_kfmc"])
+@pytest.mark.parametrize(
+    "name", ["imputer", "weighted", "kfmc", "newton", "online_imputer", "online_kfmc"]
+)
 def test_files_of_this_format_are_read(name):
     model = hirank.load(MODELS / f"{name}_{FORMAT}.hirank")
     with np.load(MODELS / f"expected_{FORMAT}.npz", allow_pickle=False) as expected:
@@ -416,7 +418,7 @@ def test_files_of_this_format_are_read(name):
 
     # Other machines and libraries round differently.
     assert quiet(model.transform, X) == pytest.approx(filled, rel=1e-6, abs=1e-6, nan_ok=True)
-    if name == "imputer":
+    if isinstance(model, Imputer):
         assert model.summary()["n_held_out"] > 0
         lower, upper = quiet(model.interval, X)
         assert (lower <= upper).all()

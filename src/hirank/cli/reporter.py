@@ -23,8 +23,9 @@ if TYPE_CHECKING:
 STATUS_SECONDS = 0.5
 """Seconds between two updates of a status line."""
 # Share of a fit that is usually done when a trial of a family, or a phase, is reported.
-_SHARES = {"Gaussian": 0.05, "Gaussian mixture": 0.15, "low rank": 0.2, "dictionary": 0.45}
-_SHARES |= {"REFIT": 0.75, "OUT_OF_SAMPLE": 0.9}
+_SHARES = {"Gaussian": 0.02, "Gaussian mixture": 0.1, "low rank": 0.17}
+_SHARES |= {"low-rank kernel (poly)": 0.3, "low-rank kernel (rbf)": 0.65, "dictionary": 0.75}
+_SHARES |= {"REFIT": 0.87, "OUT_OF_SAMPLE": 0.95}
 
 
 class Result(Protocol):

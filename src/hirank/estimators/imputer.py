@@ -38,17 +38,18 @@ from hirank.selection.search import search
 class Imputer(BaseImputer[FittedImputer]):
     """Impute missing values with a stack of models selected on held-out entries.
 
-    Four families are compared on observed entries that are held out: one Gaussian, mixtures of
-    Gaussians, low-rank factors, and kernel dictionaries (:class:`KFMC`). Nonnegative stacking
-    weights are fitted to the held-out entries; models with a positive weight are refitted to all
-    entries. :meth:`summary` reports what was selected and the error to expect.
+    Five families are compared on observed entries that are held out: one Gaussian, mixtures of
+    Gaussians, low-rank factors, low-rank kernel matrices, and kernel dictionaries (:class:`KFMC`).
+    Nonnegative stacking weights are fitted to the held-out entries; models with a positive weight
+    are refitted to all entries. :meth:`summary` reports what was selected and the error to expect.
 
     Parameters
     ----------
     n_init : int or "auto", default="auto"
         Models of a family whose imputed values are averaged. ``"auto"`` takes four dictionaries
-        with different starting points, or two if they have more than 120 points, and up to four
-        mixtures. There are never more mixtures than folds, and always one Gaussian.
+        with different starting points, or two if they have more than 120 points, up to four
+        mixtures, and four low-rank kernel matrices, or two where they are not far ahead of linear
+        models. There are never more mixtures than folds, and always one Gaussian.
     bounds : pair, list of pairs or dict, optional
         Limits of imputed values: a pair ``(lower, upper)`` for all features, one for each, or a
         dictionary from names or numbers of columns to pairs; None is no limit. Observed values
@@ -67,7 +68,8 @@ class Imputer(BaseImputer[FittedImputer]):
         afterwards. ``"auto"`` (or True) does the same, but outliers are not used, and amounts with
         heavy tails are compressed. ``"robust"`` compresses all heavy tails. False keeps the units.
     max_iter : int, default=250
-        Maximum number of steps in each stage of a dictionary.
+        Maximum number of steps in each stage of a dictionary; a low-rank kernel matrix takes at
+        most 150.
     tol : float, default=1e-3
         A stage ends when the objective fell by less than this fraction over ten steps.
     max_time : float, optional
@@ -90,13 +92,15 @@ class Imputer(BaseImputer[FittedImputer]):
     ----------
     search_results_ : dict of arrays
         A row for each trial, with the best of each family last: ``family`` ("column means",
-        "Gaussian", "Gaussian mixture", "low rank", "dictionary"), ``kernel``, ``n_components``
-        (Gaussians, factors or points), ``bandwidth``, ``beta``, ``noise`` (share of the variance,
-        of Gaussians), ``ridge`` (of factors), ``error`` (root mean square at held-out entries,
-        column mean = 1), ``loss`` (by which trials are compared: the geometric mean of the mean
-        absolute and the root mean square error, in scaled features), ``seconds``, ``weight`` in the
-        stack, and ``failure`` (why a fit failed). NaN or "" where a parameter does not apply.
-        ``pandas.DataFrame(model.search_results_)`` shows it.
+        "Gaussian", "Gaussian mixture", "low rank", "low-rank kernel (poly)", "low-rank kernel
+        (rbf)", "dictionary"), ``kernel``, ``n_components`` (Gaussians, factors, landmarks or
+        points), ``bandwidth``, ``beta`` (the ridge of a dictionary, or the smoothing of a low-rank
+        kernel matrix), ``noise`` (share of the variance, of Gaussians), ``ridge`` (of factors),
+        ``error`` (root mean square at held-out entries, column mean = 1), ``loss`` (by which trials
+        are compared: the geometric mean of the mean absolute and the root mean square error, in
+        scaled features), ``seconds``, ``weight`` in the stack, and ``failure`` (why a fit failed).
+        NaN or "" where a parameter does not apply. ``pandas.DataFrame(model.search_results_)``
+        shows it.
     held_out_ : dict of arrays
         The held-out entries in the units of the data: ``row``, ``feature``, ``truth``, and what the
         stack (``imputed``) and the best linear family (``linear``) imputed without having seen
@@ -110,7 +114,8 @@ class Imputer(BaseImputer[FittedImputer]):
     status_ : StopReason
     trace_ : structured array
         Columns ``step``, ``stage``, ``objective``, ``seconds``, one trial after the other; of
-        Gaussians ``objective`` is the negative log likelihood of a row.
+        Gaussians ``objective`` is the negative log likelihood of a row, and of low-rank kernel
+        matrices the Schatten-p penalty.
     indicator_ : MissingIndicator or None
     n_features_in_ : int
     feature_names_in_ : array of str

@@ -1,11 +1,13 @@
 """Write model files of the current format, and what they impute."""
 
+from copy import copy
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
 from hirank import KFMC, Imputer, OnlineImputer, OnlineKFMC
+from hirank.models.weighted import WeightedModel
 from hirank.persistence.container import FORMAT
 
 if __name__ == "__main__":
@@ -29,6 +31,12 @@ if __name__ == "__main__":
         "online_imputer": OnlineImputer(window=40, **stream).partial_fit(X[:90]),
         "online_kfmc": OnlineKFMC(record_cost=True, **stream).partial_fit(X[:90]),
     }
+    # A model of each type is read, whatever is selected: the first one takes weighted features.
+    models["weighted"] = copy(models["imputer"])
+    fitted = models["imputer"]._fitted
+    weighted = WeightedModel(np.array([0.5, 1.0, 2.0]), models["kfmc"]._fitted.model)
+    stack = replace(fitted.model, models=(weighted, *fitted.model.models[1:]))
+    models["weighted"].__dict__["_record"] = replace(fitted, model=stack)
     expected = {"X": X[90:]}
     for name, model in models.items():
         if isinstance(model, Imputer | KFMC):  # the file should be small

@@ -1,0 +1,388 @@
+"""Low-rank kernel matrices as a family, and dictionaries that start from them."""
+
+from dataclasses import replace
+from itertools import islice
+
+import numpy as np
+import pytest
+from helpers.selection import make_data, missing_error
+
+from hirank.core.bounds import Bounds
+from hirank.models.weighted import WeightedModel
+from hirank.optim.trace import Monitor, TrialFinished
+from hirank.selection.candidates import LowRank
+from hirank.selection.config import DictionaryConfig, SchattenConfig
+from hirank.selection.dictionary_search import Dictionaries
+from hirank.selection.low_rank_kernels import LowRankKernels, SchattenTrial
+from hirank.selection.search import _best_of_each_family
+from hirank.selection.trial import SearchData, Trial
+
+POLY, RBF = "low-rank kernel (poly)", "low-rank kernel (rbf)"
+
+
+@pytest.fixture
+def quadratic(rng):
+    """A surface of degree 2 in ten dimensions without noise, 60 x 10; 20 % are missing."""
+    a, b = rng.uniform(-1, 1, size=(2, 60))
+    X = np.column_stack([a, b, a * b, a**2, b**2]) @ rng.normal(size=(5, 10))
+    X = (X - X.mean(axis=0)) / X.std(axis=0)
+    return X, rng.random(X.shape) >= 0.2
+
+
+class KnownLosses(LowRankKernels):
+    """The family with given losses instead of fits: what is compared depends on losses alone."""
+
+    def __init__(self, *losses):
+        self.__dict__["losses"] = iter(losses)
+
+    def _fit_folds(self, spec, data, starts, before):
+        state = SchattenTrial(spec, 0, [], before)
+        family, params = f"low-rank kernel ({spec.name})", {"kernel": spec.name}
+        trial = Trial.scored(self, family, params, starts, data, 0.0, family=family, state=state)
+        return replace(trial, loss=next(self.losses, 0.5))
+
+
+def with_schatten(data, **changes):
+    config = replace(data.config, schatten=replace(data.config.schatten, **changes))
+    return replace(data, config=config)
+
+
+def run(data, best=None):
+    return [*LowRankKernels().trials(data, best)]
+
+
+def make_late(data):
+    """Return the same data at a time at which the search has to end."""
+    late = replace(data, monitor=Monitor(lambda line: True))
+    late.monitor.record(0.0)
+    return late
+
+
+def make_rival(data, loss):
+    """Return a trial of another family with a given loss."""
+    (factors,) = LowRank().trials(data, None)
+    return replace(factors, loss=loss)
+
+
+class EqualLosses(SearchData):
+    """Data on which all models are equally good, so that a search takes the same decisions."""
+
+    def loss(self, filled):
+        return 1.0
+
+
+def test_held_out_entries_are_not_seen(quadratic):
+    data = make_data(*quadratic, kind=EqualLosses)
+    # With the opposite sign, the squares that set the constant of the kernel are the same: it is
+    # measured on all observed entries, like the scaling.
+    other = replace(data, X=np.where(data.folds[0], -data.X, data.X), monitor=Monitor())
+
+    for a, b in zip(run(data), run(other), strict=True):
+        assert a.params == b.params
+        assert (a.filled[0] == b.filled[0]).all()
+        assert (a.filled[1] != b.filled[1]).any()  # there they are observed
+        for training, filled in zip(data.training, a.filled, strict=True):
+            assert (filled == data.X)[training].all()
+
+
+def test_each_kernel_is_a_family_of_its_own(quadratic):
+    events = []
+    data = make_data(*quadratic, monitor=Monitor(subscriber=events.append))
+
+    trials = run(data)
+
+    assert [trial.family for trial in trials] == [POLY, RBF]
+    assert _best_of_each_family(trials) == trials
+    assert [trial.params["kernel"] for trial in trials] == ["poly", "rbf"]
+    assert [trial.params.get("bandwidth") for trial in trials] == [None, 3.0]
+    assert {trial.params["n_components"] for trial in trials} == {len(data.X)}  # all are landmarks
+    assert [type(event) for event in events] == [TrialFinished] * 2
+    assert [event.family for event in events] == [POLY, RBF]
+
+
+def test_nothing_is_fitted_to_a_table_with_too_many_rows(quadratic):
+    data = make_data(*quadratic)
+
+    counts = [
+        len([*KnownLosses().trials(with_schatten(data, max_rows=max_rows), None)])
+        for max_rows in (len(data.X) - 1, len(data.X))
+    ]
+
+    assert counts == [0, 2]
+
+
+def test_nothing_is_fitted_when_it_is_late_or_another_family_is_perfect(quadratic):
+    data = make_data(*quadratic)
+    perfect = data.config.schatten.perfect_error
+
+    family = KnownLosses()
+
+    assert not [*family.trials(make_late(data), None)]
+    assert not [*family.trials(data, make_rival(data, 0.9 * perfect))]
+    assert [*family.trials(data, make_rival(data, 1.1 * perfect))]
+
+
+def test_a_search_that_gets_late_ends_after_the_trial(quadratic):
+    data = make_data(*quadratic, monitor=Monitor(lambda line: line.step == 5))
+
+    (trial,) = run(data)
+
+    assert trial.family == POLY
+    assert trial.state.number == 0
+    assert np.isfinite(trial.loss)
+
+
+def test_an_exact_polynomial_table_is_recovered_far_better_than_by_linear_models(quadratic):
+    data = make_data(*quadratic)
+    (factors,) = LowRank().trials(data, None)
+
+    trials = run(data, factors)
+
+    best = min(trials, key=lambda one: one.loss)
+    assert best.family == POLY
+    assert best.loss < 0.2 * factors.loss  # 0.07 here
+    assert best.state.spec.path.power == data.config.schatten.power
+    assert LowRankKernels.is_ahead(best, 0.2)
+    assert not LowRankKernels.is_ahead(best, 0.0)
+
+
+def test_other_families_are_never_ahead_and_a_first_family_always_is(quadratic):
+    data = make_data(*quadratic)
+    (factors,) = LowRank().trials(data, None)
+
+    assert not LowRankKernels.is_ahead(factors, 1e9)
+    assert LowRankKernels.is_ahead(run(data)[0], 0.0)
+
+
+def test_noisy_tables_are_fitted_roughly_and_in_their_own_units(noise):
+    data = replace(make_data(*noise), spread=np.linspace(1, 2, 6))
+    config = data.config.schatten
+
+    trials = run(data, make_rival(data, 0.9))
+
+    assert [trial.family for trial in trials] == [POLY, RBF]
+    for trial in trials:
+        path = trial.state.spec.path
+        assert path.power == config.noisy_power != config.power
+        assert path.tol == config.rough_tol * data.solver.tol
+        assert (trial.state.spec.weights == 1).all()
+        # Of nine stages, those with next to no smoothing are not fitted.
+        assert trial.state.number < 4
+
+
+@pytest.mark.parametrize(
+    ("rival", "rough", "n_rough"),
+    [
+        (0.09, 0.08, 0),  # other families are nearly exact
+        (0.5, 0.41, 1),  # the rough fit is ahead, so that the table is fitted exactly after all
+        (0.5, 0.44, 2),  # it is not
+    ],
+)
+def test_tables_are_fitted_roughly_while_they_may_be_noisy(rival, rough, n_rough, quadratic):
+    data = make_data(*quadratic)
+    config = data.config.schatten
+
+    trials = [*KnownLosses(rough).trials(data, make_rival(data, rival))]
+
+    powers = [trial.state.spec.path.power for trial in trials]
+    n_exact = 0 if n_rough == 2 else 2
+    assert powers == [config.noisy_power] * n_rough + [config.power] * n_exact
+    assert trials[-1].family == RBF
+
+
+@pytest.mark.parametrize(
+    ("largest", "n_units"), [(1.0, 1), (4.0, 2), (29.0, 2), (31.0, 1), (100.0, 1)]
+)
+def test_a_common_unit_is_compared_if_spreads_are_alike_but_differ(largest, n_units, quadratic):
+    spread = np.array([largest, *np.ones(9)])
+    data = replace(make_data(*quadratic), spread=spread)
+
+    trials = [trial for trial in KnownLosses().trials(data, None) if trial.family == POLY]
+
+    weights = [trial.state.spec.weights for trial in trials]
+    assert len(weights) == n_units
+    assert (weights[0] == 1).all()
+    for common in weights[1:]:
+        np.testing.assert_allclose(common / common[1], spread)
+        assert np.mean(common**2) == pytest.approx(1)
+
+
+@pytest.mark.parametrize(("losses", "better"), [((0.4, 0.5), 0), ((0.5, 0.4), 1)])
+def test_rbf_kernels_take_the_better_units(losses, better, quadratic):
+    data = replace(make_data(*quadratic), spread=np.linspace(1, 3, 10))
+
+    *polys, rbf = KnownLosses(*losses).trials(data, None)
+
+    assert [trial.family for trial in polys] == [POLY] * 2
+    assert (rbf.state.spec.weights == polys[better].state.spec.weights).all()
+
+
+def test_narrower_kernels_are_compared_until_one_is_worse(quadratic):
+    data = with_schatten(make_data(*quadratic), bandwidths=(3.0, 1.0, 0.5, 0.3))
+
+    trials = [*KnownLosses(0.9, 0.5, 0.3, 0.4, 0.1).trials(data, None)]
+
+    bandwidths = [one.state.spec.path.bandwidth for one in trials if one.family == RBF]
+    assert bandwidths == [3.0, 1.0, 0.5]
+
+
+def test_weighted_features_do_not_change_what_is_observed(quadratic):
+    data = replace(make_data(*quadratic), spread=np.linspace(1, 3, 10))
+    _, trial = islice(LowRankKernels().trials(data, None), 2)
+    assert trial.family == POLY
+    assert not (trial.state.spec.weights == 1).any()
+
+    (refit,) = LowRankKernels().refit(trial, data, 1)
+
+    for training, filled in zip(data.training, trial.filled, strict=True):
+        assert (filled == data.X)[training].all()
+    assert (refit.filled == data.X)[data.observed].all()
+    assert missing_error(refit.filled, *quadratic) < 0.01
+    again = refit.model.complete(data.X, data.observed)
+    assert missing_error(again, *quadratic) < 0.01
+
+
+@pytest.fixture
+def selected(quadratic):
+    """Return data, and the trial of the polynomial kernel that would be refitted."""
+    data = with_schatten(make_data(*quadratic), n_models=4)
+    return data, next(LowRankKernels().trials(data, None))
+
+
+def count_stages(trial, data, n_models):
+    counted = replace(data, monitor=Monitor())
+    refits = LowRankKernels().refit(trial, counted, n_models)
+    return len(refits), counted.monitor.stages
+
+
+def test_refits_take_the_whole_path_first_and_then_its_end_from_each_fold(selected):
+    data, trial = selected
+    last, later = trial.state.number, data.config.schatten.refit_stage
+    assert last > later
+
+    assert count_stages(trial, data, 1) == (1, last + 1)
+    assert count_stages(trial, data, 2) == (2, last + 1 + last + 1 - later)
+    assert count_stages(trial, data, 5) == (3, last + 1 + 2 * (last + 1 - later))  # two folds
+
+
+def test_a_refit_from_a_fold_whose_path_ended_early_takes_its_last_stage(selected):
+    data, trial = selected
+    early = replace(trial, state=replace(trial.state, number=1))
+
+    assert count_stages(early, data, 2) == (2, 2 + 1)
+
+
+def test_fewer_refits_are_averaged_where_the_family_is_not_far_ahead(selected):
+    data, trial = selected
+    before = make_rival(data, 2 * trial.loss)
+    close = make_rival(data, 1.1 * trial.loss)
+    one = replace(data, config=replace(data.config, schatten=SchattenConfig(n_models_noisy=2)))
+
+    counts = [
+        len(LowRankKernels().refit(replace(trial, state=replace(trial.state, before=b)), one, None))
+        for b in (before, close)
+    ]
+
+    assert counts == [3, 2]
+
+
+def test_refits_recover_the_table_and_its_rows(selected, quadratic):
+    data, trial = selected
+
+    for filled, model in LowRankKernels().refit(trial, data, 2):
+        assert isinstance(model, WeightedModel)
+        assert len(model.model.settings) == trial.state.number + 1
+        assert (filled == data.X)[data.observed].all()
+        assert missing_error(filled, *quadratic) < 0.02  # the mean has 0.8
+        again = model.complete(data.X, data.observed)
+        assert missing_error(again, *quadratic) < 0.02
+
+
+def test_without_time_the_table_of_a_fold_is_returned(selected):
+    data, trial = selected
+
+    ((filled, model),) = LowRankKernels().refit(trial, make_late(data), 4)
+
+    end = trial.state.ends[0]
+    assert (filled == data.X)[data.observed].all()
+    assert (filled == end.X)[~data.observed].all()
+    assert (model.model.D == end.D).all()
+
+
+def test_imputed_values_are_within_the_bounds(quadratic):
+    X, observed = quadratic
+    bounds = Bounds(np.full(10, -0.3), np.full(10, np.inf))
+    spread = np.linspace(1, 3, 10)
+    data = replace(make_data(X, observed, max_iter=2), bounds=bounds, spread=spread)
+    _, trial = islice(LowRankKernels().trials(data, None), 2)  # in a common unit
+
+    ((refitted, model),) = LowRankKernels().refit(trial, data, 1)
+
+    tables = [*zip(trial.filled, data.training, strict=True), (refitted, observed)]
+    tables.append((model.complete(data.X, observed), observed))
+    for filled, fixed in tables:
+        assert filled[~fixed].min() == pytest.approx(-0.3)
+
+
+def make_start(data, trial, *, before):
+    """Return the trial with a loss of 0.1, after a family with another one."""
+    state = replace(trial.state, before=make_rival(data, before))
+    return replace(trial, state=state, loss=0.1)
+
+
+def test_dictionaries_start_later_from_a_table_that_is_far_ahead(selected):
+    data, trial = selected
+    best = make_start(data, trial, before=0.2)
+
+    trials = [*Dictionaries().trials(data, best)]
+
+    paths = [one.state.path for one in trials]
+    assert {path.spec.first for path in paths} == set(DictionaryConfig().later_stages)
+    assert {path.spec.name for path in paths} == {"rbf", "poly"}
+    assert all(one.state.start is best for one in trials)
+    assert all(path.first == path.spec.first for path in paths)
+    # They start from the imputed table, and do not lose what it has recovered.
+    assert trials[-1].loss < 0.1
+
+
+def test_dictionaries_start_from_the_family_before_one_that_is_not_ahead(selected):
+    data, trial = selected
+    best = make_start(data, trial, before=0.12)
+    before = replace(best.state.before, loss=best.loss)
+
+    trials, expected = (
+        [*Dictionaries().trials(replace(data, rng=np.random.default_rng(0)), start)]
+        for start in (best, before)
+    )
+
+    assert {one.state.path.spec.first for one in trials} == {0}
+    assert all(one.state.start is best.state.before for one in trials)
+    for a, b in zip(trials, expected, strict=True):
+        assert (a.filled[0] == b.filled[0]).all()
+
+
+def test_refits_of_dictionaries_that_started_later_start_from_a_refit(selected, quadratic):
+    data, trial = selected
+    *_, dictionary = Dictionaries().trials(data, make_start(data, trial, before=0.2))
+    path = dictionary.state.path
+
+    refits = Dictionaries().refit(dictionary, data, 2)
+
+    assert len(refits) == 2
+    for filled, model in refits:
+        assert (filled == data.X)[data.observed].all()
+        assert missing_error(filled, *quadratic) < 0.05
+        # New rows go through all stages.
+        assert len(model.settings) == path.last_stage + 1
+        assert missing_error(model.complete(data.X, data.observed), *quadratic) < 0.05
+
+
+def test_without_time_such_a_dictionary_is_that_of_a_fold(selected):
+    data, trial = selected
+    *_, dictionary = Dictionaries().trials(data, make_start(data, trial, before=0.2))
+    path = dictionary.state.path
+
+    (refit,) = Dictionaries().refit(dictionary, make_late(data), 4)
+
+    assert (refit.model.D == path.ends[path.best][0].D).all()
+    assert (refit.filled == data.X)[data.observed].all()
