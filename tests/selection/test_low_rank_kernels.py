@@ -166,8 +166,17 @@ def test_noisy_tables_are_fitted_roughly_and_in_their_own_units(noise):
         assert path.power == config.noisy_power != config.power
         assert path.tol == config.rough_tol * data.solver.tol
         assert (trial.state.spec.weights == 1).all()
-        # Of nine stages, those with next to no smoothing are not fitted.
-        assert trial.state.number < 4
+
+
+def test_a_path_ends_where_nothing_is_gained_on_a_noisy_table_only(noise):
+    data = make_data(*noise, kind=EqualLosses, max_iter=1)
+
+    rough, exact = (
+        next(LowRankKernels().trials(data, one)) for one in (make_rival(data, 0.9), None)
+    )
+
+    assert rough.state.number == 2
+    assert exact.state.number == len(exact.state.spec.path.stages) - 1
 
 
 @pytest.mark.parametrize(
