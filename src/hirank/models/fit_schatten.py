@@ -17,18 +17,26 @@ from hirank.core.bounds import Bounds
 from hirank.core.schatten import pick_landmarks
 from hirank.core.threads import Workers
 from hirank.exceptions import StopReason
-from hirank.kernels import Kernel
+from hirank.kernels import RBF, Kernel
 from hirank.models.dictionary import Dictionary
 from hirank.models.fit_dictionary import RESTART_AFTER
 from hirank.optim.irls import IRLS
 from hirank.optim.loop import minimize
-from hirank.optim.path import PathPoint, Setting, Stage, rescale_ridges, resolve_stage
+from hirank.optim.path import (
+    PathPoint,
+    Setting,
+    Stage,
+    default_path,
+    rescale_ridges,
+    resolve_stage,
+)
 from hirank.optim.restarts import restart_samples
 from hirank.optim.trace import Monitor
 
 # Measured in docs/notes/schatten.md: below 1e-8 nothing was gained.
 FIRST_SMOOTHING, LAST_SMOOTHING = 1e-1, 1e-8  # of the path, in units of the mean of k(x, x)
 EXACT_SMOOTHINGS = 1e-10, 1e-12  # further ones for new rows, if no landmark had missing entries
+N_NARROW = 3  # stages of a dictionary's path, in place of the first of the own one, for new rows
 MIN_LANDMARKS, MAX_LANDMARKS = 150, 400  # of the automatic rule
 
 
@@ -68,10 +76,19 @@ class SchattenPath:
     ) -> Dictionary:
         """Return the model that imputes new rows from the span of the landmarks of a stage.
 
-        At the end of the path, `exact` landmarks, without imputed entries, leave nothing to smooth.
+        New rows first go through stages with a narrow kernel, which lead them to the right surface
+        (docs/notes/schatten.md). At the end of the path, `exact` landmarks, without imputed
+        entries, leave nothing to smooth.
         """
-        stages = self.stages[: number + 1]
-        before = [resolve_stage(one, self.kernel, end.D, end.D) for one in stages[:-1]]
+        narrow = default_path()[: min(N_NARROW, number)]
+        stages = (*narrow, *self.stages[len(narrow) : number + 1])
+        before = [
+            *(resolve_stage(one, RBF(), end.D, end.D) for one in narrow),
+            *(
+                resolve_stage(one, self.kernel, end.D, end.D)
+                for one in self.stages[len(narrow) : number]
+            ),
+        ]
         settings = [*before, end.setting]
         if exact and number + 1 == len(self.stages):
             stages += tuple(Stage(self.bandwidth, gamma) for gamma in EXACT_SMOOTHINGS)
