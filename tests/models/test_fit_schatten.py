@@ -10,13 +10,16 @@ from hirank.exceptions import StopReason
 from hirank.kernels import RBF, Poly
 from hirank.metrics import missing_relative_error
 from hirank.models.fit_schatten import (
+    EXACT_SMOOTHINGS,
     FIRST_SMOOTHING,
     LAST_SMOOTHING,
     MAX_LANDMARKS,
     MIN_LANDMARKS,
+    N_NARROW,
     SchattenFitter,
     SchattenPath,
 )
+from hirank.optim.path import BANDWIDTHS, default_path
 from hirank.optim.trace import Monitor
 
 KERNEL = Poly(2, 1.0)
@@ -94,19 +97,48 @@ def test_the_number_of_landmarks_grows_more_slowly_than_the_rows(rng):
 def test_a_model_has_a_setting_for_each_stage_up_to_the_one_fitted(parabola):
     X, observed = parabola
     path = SchattenPath(RBF(), bandwidth=2.0, n_landmarks=12)
-    ends = fit(path, X, observed, last=2)
+    ends = fit(path, X, observed, last=4)
 
     for number, end in enumerate(ends):
         model = path.model(end, number)
 
         assert len(model.settings) == number + 1
         assert (model.D == end.D).all()
-        # In units of k(d, d), which is 1: the ridges are those of the stages.
+        # In units of k(d, d), which is 1, ridges are those of the stages; the first are narrow.
+        n_narrow = min(N_NARROW, number)
+        stages = [*default_path()[:n_narrow], *path.stages[n_narrow : number + 1]]
         np.testing.assert_allclose(
-            [setting.beta for setting in model.settings],
-            [stage.beta for stage in path.stages[: number + 1]],
+            [setting.beta for setting in model.settings], [stage.beta for stage in stages]
         )
+        assert model.settings[-1].kernel == end.setting.kernel
         model.check()
+
+
+def test_new_rows_of_a_polynomial_kernel_go_through_narrow_rbf_kernels_first(parabola):
+    X, observed = parabola
+    path = SchattenPath(KERNEL, n_landmarks=12)
+
+    model = path.model(fit(path, X, observed, last=4)[-1], 4)
+
+    kernels = [setting.kernel for setting in model.settings]
+    assert [type(kernel) for kernel in kernels] == [RBF] * N_NARROW + [Poly] * (5 - N_NARROW)
+    widths = np.array([kernel.sigma for kernel in kernels[:N_NARROW]])
+    np.testing.assert_allclose(widths / widths[0], BANDWIDTHS[:N_NARROW])
+
+
+def test_landmarks_without_imputed_entries_are_smoothed_less_at_the_end_of_the_path(parabola):
+    X, observed = parabola
+    path = SchattenPath(RBF(), n_landmarks=12, smoothing=1e-2)
+    first, last = fit(path, X, observed)
+
+    inexact, exact = (path.model(last, 1, exact=one) for one in (False, True))
+
+    assert exact.settings[:2] == inexact.settings
+    betas = [setting.beta for setting in exact.settings[1:]]
+    np.testing.assert_allclose(betas, [1e-2, *EXACT_SMOOTHINGS])
+    assert {setting.kernel for setting in exact.settings[1:]} == {last.setting.kernel}
+    assert len(path.model(first, 0, exact=True).settings) == 1  # not on the way
+    exact.check()
 
 
 # The errors are below 2e-7; soft-impute, from which the fits start, has 0.12.

@@ -8,6 +8,7 @@ import pytest
 from helpers.selection import make_data, missing_error
 
 from hirank.core.bounds import Bounds
+from hirank.models.fit_schatten import EXACT_SMOOTHINGS
 from hirank.models.weighted import WeightedModel
 from hirank.optim.trace import Monitor, TrialFinished
 from hirank.selection.candidates import LowRank
@@ -251,6 +252,21 @@ def test_weighted_features_do_not_change_what_is_observed(quadratic):
     assert missing_error(again, *quadratic) < 0.01
 
 
+def test_stages_are_compared_in_scaled_features(quadratic):
+    class Checked(SearchData):
+        def loss(self, filled):
+            for table, training in zip(filled, self.training, strict=True):
+                np.testing.assert_allclose(table[training], self.X[training])
+            return super().loss(filled)
+
+    data = make_data(*quadratic, kind=Checked, max_iter=1)
+    data = replace(data, spread=np.linspace(1, 3, 10))
+
+    _, trial = islice(LowRankKernels().trials(data, None), 2)
+
+    assert not (trial.state.spec.weights == 1).any()
+
+
 @pytest.fixture
 def selected(quadratic):
     """Return data, and the trial of the polynomial kernel that would be refitted."""
@@ -305,6 +321,21 @@ def test_refits_recover_the_table_and_its_rows(selected, quadratic):
         assert missing_error(filled, *quadratic) < 0.02  # the mean has 0.8
         again = model.complete(data.X, data.observed)
         assert missing_error(again, *quadratic) < 0.02
+
+
+def test_rows_of_a_complete_table_are_smoothed_less_than_its_stages(quadratic):
+    X, observed = quadratic
+    numbers = []
+    for complete in (False, True):
+        data = make_data(X, observed | complete)
+        trial = next(LowRankKernels().trials(data, None))
+        last = len(trial.state.spec.path.stages) - 1
+        trial = replace(trial, state=replace(trial.state, number=last))
+        ((filled, model),) = LowRankKernels().refit(trial, data, 1)
+        assert (filled == X)[data.observed].all()
+        numbers.append(len(model.model.settings))
+
+    assert numbers == [last + 1, last + 1 + len(EXACT_SMOOTHINGS)]
 
 
 def test_without_time_the_table_of_a_fold_is_returned(selected):
