@@ -16,7 +16,7 @@ FAST = {"max_iter": 5, "random_state": 0}
 FAST_SEARCH = SearchConfig(
     masking=MaskingConfig(max_folds=2),
     mixture=EMConfig(max_components=4),
-    schatten=SchattenConfig(bandwidths=(3.0,), n_models=1),
+    schatten=SchattenConfig(bandwidths=(3.0,), smoothing=1e-2, n_models=1),
     dictionary=DictionaryConfig(max_points=15, n_models=1),
     n_models=1,
 )

@@ -14,12 +14,16 @@ from hirank.selection.config import DictionaryConfig, SchattenConfig, SearchConf
 from hirank.selection.search import search
 from hirank.selection.trial import SearchData, Selected
 
-CONFIG = SearchConfig(masking=MaskingConfig(max_folds=2), mixture=EMConfig(max_components=8))
+CONFIG = SearchConfig(
+    masking=MaskingConfig(max_folds=2),
+    mixture=EMConfig(max_components=8),
+    schatten=SchattenConfig(bandwidths=(3.0,), smoothing=1e-3),
+)
 """What is tested holds for two folds as for five."""
 SMALL = SearchConfig(
     masking=CONFIG.masking,
     mixture=EMConfig(max_components=4),
-    schatten=SchattenConfig(bandwidths=(3.0,), n_models=1),
+    schatten=SchattenConfig(bandwidths=(3.0,), smoothing=1e-2, n_models=1),
     dictionary=DictionaryConfig(max_points=15, n_models=1),
 )
 """One small dictionary, where accuracy is not the point."""

@@ -1,11 +1,13 @@
 """Low-rank kernel matrices as a family, and dictionaries that start from them."""
 
 from dataclasses import replace
+from functools import partial
 from itertools import islice
 
 import numpy as np
 import pytest
-from helpers.selection import make_data, missing_error
+from helpers import selection
+from helpers.selection import SMALL, missing_error
 
 from hirank.core.bounds import Bounds
 from hirank.models.fit_schatten import EXACT_SMOOTHINGS
@@ -17,6 +19,9 @@ from hirank.selection.dictionary_search import Dictionaries
 from hirank.selection.low_rank_kernels import LowRankKernels, SchattenTrial
 from hirank.selection.search import _best_of_each_family
 from hirank.selection.trial import SearchData, Trial
+
+WHOLE_PATH = replace(SMALL, schatten=SchattenConfig(bandwidths=(3.0,), n_models=1))
+make_data = partial(selection.make_data, config=WHOLE_PATH)
 
 POLY, RBF = "low-rank kernel (poly)", "low-rank kernel (rbf)"
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from hirank.core.masking import MaskingConfig
 from hirank.models.als import ALSConfig
 from hirank.models.em import EMConfig
+from hirank.models.fit_schatten import LAST_SMOOTHING
 
 
 @dataclass(frozen=True)
@@ -52,6 +53,7 @@ class SchattenConfig:
     power: float = 0.2  # p of the penalty
     noisy_power: float = 0.5  # the same on noisy tables, where a lower one has larger large errors
     bandwidths: tuple[float, ...] = (3.0, 1.0, 0.5)  # of the RBF kernels that are compared
+    smoothing: float = LAST_SMOOTHING  # of the last stage
     max_iter: int = 150  # steps in each stage, unless the solver takes fewer
     max_unit_ratio: float = 30.0  # of spreads, up to which features may share a unit
     tol: float = 1.0

@@ -210,5 +210,11 @@ def _rbf(
 def _path(
     kernel: Kernel, bandwidth: float, data: SearchData, config: SchattenConfig
 ) -> SchattenPath:
-    max_iter, tol = min(config.max_iter, data.solver.max_iter), config.tol * data.solver.tol
-    return SchattenPath(kernel, bandwidth, config.power, max_iter=max_iter, tol=tol)
+    return SchattenPath(
+        kernel,
+        bandwidth,
+        config.power,
+        smoothing=config.smoothing,
+        max_iter=min(config.max_iter, data.solver.max_iter),
+        tol=config.tol * data.solver.tol,
+    )
