@@ -170,7 +170,8 @@ def test_all_families_and_records_are_among_the_cases(fitted):
     states = (flatten(get_state(model)) for model in models)
     types = {leaf for state in states for path, leaf in state.items() if path.endswith("/type")}
 
-    assert {"Dictionary", "Mixture", "Subspace", "Calibration", "HeldOut", "Bounds"} <= types
+    assert {"Dictionary", "Mixture", "Subspace", "WeightedModel"} <= types
+    assert {"Calibration", "HeldOut", "Bounds"} <= types
     assert {"NewtonDictionary", "Algorithm3Config"} <= types
     assert {"TemporalSmoother", "TimeAxis", "TailCompression", "RBF", "Poly"} <= types
     assert len(families) >= 4
