@@ -49,7 +49,7 @@ class SchattenConfig:
     Tolerances are in units of that of the solver.
     """
 
-    max_rows: int = 4000  # of a table: the cost of a step grows with rows x landmarks^2
+    max_rows: int = 1500  # of a table: in more rows, dictionaries do more in the same time
     power: float = 0.2  # p of the penalty
     noisy_power: float = 0.5  # the same on noisy tables, where a lower one has larger large errors
     bandwidths: tuple[float, ...] = (3.0, 1.0, 0.5)  # of the RBF kernels that are compared

@@ -171,19 +171,18 @@ def _refit(state: SchattenTrial, data: SearchData, first: int, X: Array) -> Refi
     for number in range(first, state.number + 1):
         end = fitter.fit_stage(spec.path, number, X)
         X = end.X if number == state.number else fitter.restart(number, end)
-    return _make_refit(state, data, end)
+    return _make_refit(state, data, end, exact=bool(data.observed.all()))
 
 
 def _refit_from_fold(state: SchattenTrial, data: SearchData) -> Refit:
     """Return what was fitted on the first fold: there is no time left to refit it."""
     weighted = np.where(data.observed, data.X * state.spec.weights, state.ends[0].X)
-    return _make_refit(state, data, state.ends[0]._replace(X=weighted))
+    return _make_refit(state, data, state.ends[0]._replace(X=weighted), exact=False)
 
 
-def _make_refit(state: SchattenTrial, data: SearchData, end: SchattenEnd) -> Refit:
+def _make_refit(state: SchattenTrial, data: SearchData, end: SchattenEnd, *, exact: bool) -> Refit:
     spec, weights = state.spec, state.spec.weights
     bounds = spec.fitter(data, data.observed).bounds
-    exact = bool(data.observed.all())
     model = WeightedModel(weights, spec.path.model(end, state.number, bounds, exact=exact))
     return Refit(np.where(data.observed, data.X, end.X / weights), model)
 
@@ -197,7 +196,9 @@ def _common_unit(spread: Array, config: SchattenConfig) -> list[Array]:
 
 
 def _poly(data: SearchData, weights: Array, config: SchattenConfig) -> SchattenSpec:
-    size = float(np.sum(np.mean(np.square(data.X), axis=0, where=data.observed) * weights**2))
+    seen = np.logical_and.reduce(data.training)  # no entry that is held out in any fold
+    squares = np.square(data.X).sum(axis=0, where=seen) / np.maximum(seen.sum(axis=0), 1)
+    size = float(squares @ weights**2) or 1.0
     return SchattenSpec("poly", _path(Poly(2, size), 1.0, data, config), weights)
 
 
