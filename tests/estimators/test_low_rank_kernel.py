@@ -1,5 +1,7 @@
 """Imputer on a table for which it selects a low-rank kernel matrix."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from helpers.estimators import FAST, FAST_SEARCH, remove_entries
@@ -7,8 +9,10 @@ from helpers.estimators import FAST, FAST_SEARCH, remove_entries
 import hirank
 from hirank import Imputer
 from hirank.models.weighted import WeightedModel
+from hirank.selection.config import SchattenConfig
 
 N_FIT = 80
+WHOLE_PATH = replace(FAST_SEARCH, schatten=SchattenConfig(bandwidths=(3.0,), n_models=1))
 
 
 @pytest.fixture(scope="module")
@@ -25,7 +29,7 @@ def surface():
 def fitted(surface):
     """Return a model of the first rows, and these as imputed."""
     model = Imputer(**FAST)
-    model._config = FAST_SEARCH  # of the instance: a derived class cannot be saved
+    model._config = WHOLE_PATH  # of the instance: a derived class cannot be saved
     return model, model.fit_transform(surface[1][:N_FIT])
 
 

@@ -64,10 +64,10 @@ def make_late(data):
     return late
 
 
-def make_rival(data, loss):
+def make_rival(data, loss, *, linear=False):
     """Return a trial of another family with a given loss."""
     (factors,) = LowRank().trials(data, None)
-    return replace(factors, loss=loss)
+    return replace(factors, loss=loss, linear=linear)
 
 
 class EqualLosses(SearchData):
@@ -431,3 +431,19 @@ def test_without_time_such_a_dictionary_is_that_of_a_fold(selected):
 
     assert (refit.model.D == path.ends[path.best][0].D).all()
     assert (refit.filled == data.X)[data.observed].all()
+
+
+@pytest.mark.parametrize(
+    ("linear", "loss", "n_linear"), [(True, 10.0, 1), (True, 1e-2, 0), (False, 10.0, 0)]
+)
+def test_degree_1_is_compared_where_a_linear_family_was_best_before(
+    quadratic, linear, loss, n_linear
+):
+    data = make_data(*quadratic)
+    rival = make_rival(data, loss, linear=linear)
+
+    trials = [*KnownLosses(0.05, 0.05, 0.04, 0.04).trials(data, rival)]
+
+    names = [trial.state.spec.name for trial in trials]
+    assert names.count("linear") == n_linear
+    assert [trial.linear for trial in trials] == [name == "linear" for name in names]

@@ -24,7 +24,10 @@ STATUS_SECONDS = 0.5
 """Seconds between two updates of a status line."""
 # Share of a fit that is usually done when a trial of a family, or a phase, is reported.
 _SHARES = {"Gaussian": 0.02, "Gaussian mixture": 0.1, "low rank": 0.17}
-_SHARES |= {"low-rank kernel (poly)": 0.3, "low-rank kernel (rbf)": 0.65, "dictionary": 0.75}
+_SHARES |= {
+    f"low-rank kernel ({n})": s for n, s in (("poly", 0.3), ("linear", 0.35), ("rbf", 0.65))
+}
+_SHARES |= {"dictionary": 0.75}
 _SHARES |= {"REFIT": 0.87, "OUT_OF_SAMPLE": 0.95}
 
 

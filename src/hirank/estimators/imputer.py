@@ -92,10 +92,11 @@ class Imputer(BaseImputer[FittedImputer]):
     ----------
     search_results_ : dict of arrays
         A row for each trial, with the best of each family last: ``family`` ("column means",
-        "Gaussian", "Gaussian mixture", "low rank", "low-rank kernel (poly)", "low-rank kernel
-        (rbf)", "dictionary"), ``kernel``, ``n_components`` (Gaussians, factors, landmarks or
-        points), ``bandwidth``, ``beta`` (the ridge of a dictionary, or the smoothing of a low-rank
-        kernel matrix), ``noise`` (share of the variance, of Gaussians), ``ridge`` (of factors),
+        "Gaussian", "Gaussian mixture", "low rank", "low-rank kernel (linear)",
+        "low-rank kernel (poly)", "low-rank kernel (rbf)", "dictionary"), ``kernel``,
+        ``n_components`` (Gaussians, factors, landmarks or points), ``bandwidth``, ``beta`` (the
+        ridge of a dictionary, or the smoothing of a low-rank kernel matrix),
+        ``noise`` (share of the variance, of Gaussians), ``ridge`` (of factors),
         ``error`` (root mean square at held-out entries, column mean = 1), ``loss`` (by which trials
         are compared: the geometric mean of the mean absolute and the root mean square error, in
         scaled features), ``seconds``, ``weight`` in the stack, and ``failure`` (why a fit failed).

@@ -70,6 +70,7 @@ class LowRankKernels:
             if data.monitor.late:
                 return
             if not self.is_ahead(trial, config.max_ratio_noisy):
+                yield from self._linear([trial], rough, data, starts, best)
                 yield from self._narrower(scaled, rough, data, starts, best)
                 return
         found: list[Trial] = []
@@ -78,8 +79,26 @@ class LowRankKernels:
             yield found[-1]
             if data.monitor.late:
                 return
+        yield from self._linear(found, config, data, starts, best)
         weights = min(found, key=lambda one: one.loss).state.spec.weights
         yield from self._narrower(weights, config, data, starts, best)
+
+    def _linear(
+        self,
+        found: list[Trial],
+        config: SchattenConfig,
+        data: SearchData,
+        starts: list[Array],
+        before: Trial | None,
+    ) -> Iterator[Trial]:
+        """Yield a trial of degree 1 if a linear family was best so far and is behind now.
+
+        Otherwise a table of low rank would look curved where this penalty is only solved better.
+        """
+        best = min(found, key=lambda one: one.loss)
+        if before is not None and before.linear and best.loss < before.loss:
+            spec = _poly(data, best.state.spec.weights, config, degree=1)
+            yield replace(self._fit_folds(spec, data, starts, before), linear=True)
 
     def _narrower(
         self,
@@ -195,11 +214,14 @@ def _common_unit(spread: Array, config: SchattenConfig) -> list[Array]:
     return [spread / np.sqrt(np.mean(spread**2))]
 
 
-def _poly(data: SearchData, weights: Array, config: SchattenConfig) -> SchattenSpec:
+def _poly(
+    data: SearchData, weights: Array, config: SchattenConfig, degree: int = 2
+) -> SchattenSpec:
     seen = np.logical_and.reduce(data.training)  # no entry that is held out in any fold
     squares = np.square(data.X).sum(axis=0, where=seen) / np.maximum(seen.sum(axis=0), 1)
     size = float(squares @ weights**2) or 1.0
-    return SchattenSpec("poly", _path(Poly(2, size), 1.0, data, config), weights)
+    name = "linear" if degree == 1 else "poly"
+    return SchattenSpec(name, _path(Poly(degree, size), 1.0, data, config), weights)
 
 
 def _rbf(
