@@ -246,7 +246,7 @@ def _refit_from_start(fitter: PathFitter, path: PathTrial, start: Trial, count: 
     """Fit dictionaries from the table that the good start imputes, and from those of the folds."""
     data, r = fitter.data, path.spec.n_components
     if data.monitor.late:
-        return [dictionary_from_fold(fitter, path, 0)]
+        return [_refit_from_fold(fitter, path, 0)]
     X = start.candidate.refit(start, data, 1)[0].filled
     single = replace(fitter, data=replace(data, workers=data.workers.alone()))
     folds = range(min(count - 1, len(data.folds)))

@@ -170,13 +170,15 @@ class LowRankKernels:
         last stage alone would not be enough (docs/notes/schatten.md).
         """
         config, state = data.config.schatten, trial.state
-        if data.monitor.late:
-            return [_refit_from_fold(state, data)]
+        if data.monitor.stopped:
+            return [_from_fold(state, data)]
+        if data.monitor.late:  # there is time for the last stage only
+            return [_refit(state, data, state.number, _fold_table(state, data, state.ends[0]))]
         start = clip_missing(data.bounds, soft_impute(data.X, data.observed), data.observed)
         starts = [(0, start * state.spec.weights)]
         for end in state.ends:
-            X = np.where(data.observed, data.X * state.spec.weights, end.X)
-            starts.append((min(config.refit_stage, state.number), X))
+            first = min(config.refit_stage, state.number)
+            starts.append((first, _fold_table(state, data, end)))
         exact = self.is_ahead(trial, config.max_ratio_exact)
         tol = data.solver.tol * (config.exact_tol if exact else config.tol)
         spec = replace(state.spec, path=replace(state.spec.path, tol=tol))
@@ -193,10 +195,15 @@ def _refit(state: SchattenTrial, data: SearchData, first: int, X: Array) -> Refi
     return _make_refit(state, data, end, exact=bool(data.observed.all()))
 
 
-def _refit_from_fold(state: SchattenTrial, data: SearchData) -> Refit:
+def _from_fold(state: SchattenTrial, data: SearchData) -> Refit:
     """Return what was fitted on the first fold: there is no time left to refit it."""
-    weighted = np.where(data.observed, data.X * state.spec.weights, state.ends[0].X)
-    return _make_refit(state, data, state.ends[0]._replace(X=weighted), exact=False)
+    end = state.ends[0]._replace(X=_fold_table(state, data, state.ends[0]))
+    return _make_refit(state, data, end, exact=False)
+
+
+def _fold_table(state: SchattenTrial, data: SearchData, end: SchattenEnd) -> Array:
+    """Return the table of a fold, in weighted features, with all observed entries."""
+    return np.where(data.observed, data.X * state.spec.weights, end.X)
 
 
 def _make_refit(state: SchattenTrial, data: SearchData, end: SchattenEnd, *, exact: bool) -> Refit:
