@@ -134,15 +134,16 @@ def _ratio(a: Array, b: Array) -> Array:
     return np.divide(a, b, out=np.zeros_like(a), where=b > 1e-13 * b.max(initial=0))
 
 
-def pick_landmarks(X: Array, kernel: Kernel, r: int) -> IntArray:
+def pick_landmarks(X: Array, kernel: Kernel, r: int, enough: float = 0.0) -> IntArray:
     """Return at most r rows of X, n x m, whose images span the others well.
 
     Each is the row that is farthest from the span of those before: the pivots of a Cholesky
-    factorization of K, of which only r columns are ever computed.
+    factorization of K, of which only r columns are ever computed. They end where no image has a
+    squared distance above `enough` from the span.
     """
     n = len(X)
     left = kernel.diag(X).astype(np.float64)
-    enough = 1e-12 * float(left.max())
+    enough = max(enough, 1e-12 * float(left.max()))
     columns = np.zeros((r, n))
     selected: list[int] = []
     for j in range(min(r, n)):

@@ -59,12 +59,16 @@ class SchattenPath:
         gammas = np.geomspace(first, last, max(1, round(float(np.log10(first / last))) + 1))
         return tuple(Stage(self.bandwidth, float(gamma)) for gamma in gammas)
 
-    def landmarks(self, X: Array, kernel: Kernel) -> IntArray | None:
+    def landmarks(self, X: Array, setting: Setting) -> IntArray | None:
         """Return the indices of rows of X, n x m, that represent all; None if all rows do."""
         r = self.n_landmarks
         if r is None:
             r = int(np.clip(round(3.8 * len(X) ** 0.6), MIN_LANDMARKS, MAX_LANDMARKS))
-        return None if r >= len(X) else pick_landmarks(X, kernel, r)
+        if r >= len(X):
+            return None
+        # What is closer to their span than the smoothing is noise to this stage: landmarks that
+        # follow it keep a fit from becoming exact (docs/notes/schatten.md).
+        return pick_landmarks(X, setting.kernel, r, setting.beta)
 
     def model(
         self,
@@ -117,7 +121,7 @@ class SchattenFitter:
     def fit_stage(self, path: SchattenPath, number: int, X: Array) -> SchattenEnd:
         """Fit one stage from an imputed table X, n x m, whose free entries are in the bounds."""
         setting = resolve_stage(path.stages[number], path.kernel, X, X)
-        landmarks = path.landmarks(X, setting.kernel)
+        landmarks = path.landmarks(X, setting)
         solver = IRLS(
             self.fixed,
             self.workers,

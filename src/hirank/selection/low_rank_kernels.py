@@ -79,7 +79,11 @@ class LowRankKernels:
             yield found[-1]
             if data.monitor.late:
                 return
+            if found[-1].loss < config.perfect_error:
+                break
         yield from self._linear(found, config, data, starts, best)
+        if min(one.loss for one in found) < config.perfect_error:
+            return
         weights = min(found, key=lambda one: one.loss).state.spec.weights
         yield from self._narrower(weights, config, data, starts, best)
 
