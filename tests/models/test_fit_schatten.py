@@ -1,5 +1,7 @@
 """The path of a low-rank kernel matrix, its landmarks, and the model for new rows."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -19,10 +21,11 @@ from hirank.models.fit_schatten import (
     SchattenFitter,
     SchattenPath,
 )
-from hirank.optim.path import BANDWIDTHS, default_path
+from hirank.optim.path import BANDWIDTHS, Setting, default_path
 from hirank.optim.trace import Monitor
 
 KERNEL = Poly(2, 1.0)
+SETTING = Setting(KERNEL, beta=LAST_SMOOTHING)
 
 
 @pytest.fixture
@@ -80,18 +83,34 @@ def test_a_path_ends_at_its_smoothing():
 def test_all_rows_of_a_small_table_are_landmarks(rng):
     X = rng.normal(size=(MIN_LANDMARKS, 20))
 
-    assert SchattenPath(KERNEL).landmarks(X, KERNEL) is None
-    assert SchattenPath(KERNEL, n_landmarks=150).landmarks(X, KERNEL) is None
-    assert len(SchattenPath(KERNEL, n_landmarks=7).landmarks(X, KERNEL)) == 7
+    assert SchattenPath(KERNEL).landmarks(X, SETTING) is None
+    assert SchattenPath(KERNEL, n_landmarks=150).landmarks(X, SETTING) is None
+    assert len(SchattenPath(KERNEL, n_landmarks=7).landmarks(X, SETTING)) == 7
 
 
 def test_the_number_of_landmarks_grows_more_slowly_than_the_rows(rng):
     X, path = rng.normal(size=(3000, 30)), SchattenPath(KERNEL)
 
-    numbers = [len(path.landmarks(X[:n], KERNEL)) for n in (MIN_LANDMARKS + 1, 800, 3000)]
+    numbers = [len(path.landmarks(X[:n], SETTING)) for n in (MIN_LANDMARKS + 1, 800, 3000)]
 
     assert numbers[0] == MIN_LANDMARKS
     assert MIN_LANDMARKS < numbers[1] < numbers[2] == MAX_LANDMARKS
+
+
+def test_landmarks_end_where_images_are_closer_to_their_span_than_the_smoothing(rng):
+    noise = 1e-3 * rng.normal(size=(300, 8))
+    X = rng.normal(size=(300, 2)) @ rng.normal(size=(2, 8)) + noise
+    smooth = replace(SETTING, beta=1e-2)
+
+    few, many = (SchattenPath(KERNEL).landmarks(X, one) for one in (smooth, SETTING))
+
+    assert len(few) == 6  # the monomials of degree 2 at most in two variables
+    assert len(many) == 6 + 6 * 3  # and their products with six directions of noise
+    left = KERNEL.diag(X) - (
+        KERNEL.matrix(X, X[few])
+        * np.linalg.solve(KERNEL.matrix(X[few], X[few]), KERNEL.matrix(X[few], X)).T
+    ).sum(axis=1)
+    assert left.max() <= smooth.beta
 
 
 def test_a_model_has_a_setting_for_each_stage_up_to_the_one_fitted(parabola):

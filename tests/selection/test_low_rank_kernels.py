@@ -290,16 +290,24 @@ def test_refits_take_the_whole_path_first_and_then_its_end_from_each_fold(select
     last, later = trial.state.number, data.config.schatten.refit_stage
     assert last > later
 
-    assert count_stages(trial, data, 1) == (1, last + 1)
-    assert count_stages(trial, data, 2) == (2, last + 1 + last + 1 - later)
-    assert count_stages(trial, data, 5) == (3, last + 1 + 2 * (last + 1 - later))  # two folds
+    # The family is far ahead, so the last stage is fitted twice in each refit.
+    assert count_stages(trial, data, 1) == (1, last + 2)
+    assert count_stages(trial, data, 2) == (2, last + 2 + last + 2 - later)
+    assert count_stages(trial, data, 5) == (3, last + 2 + 2 * (last + 2 - later))  # two folds
+
+
+def test_the_last_stage_is_fitted_once_where_the_family_is_not_far_ahead(selected):
+    data, trial = selected
+    close = replace(trial, state=replace(trial.state, before=make_rival(data, 1.1 * trial.loss)))
+
+    assert count_stages(close, data, 1) == (1, trial.state.number + 1)
 
 
 def test_a_refit_from_a_fold_whose_path_ended_early_takes_its_last_stage(selected):
     data, trial = selected
     early = replace(trial, state=replace(trial.state, number=1))
 
-    assert count_stages(early, data, 2) == (2, 2 + 1)
+    assert count_stages(early, data, 2) == (2, 3 + 2)
 
 
 def test_fewer_refits_are_averaged_where_the_family_is_not_far_ahead(selected):

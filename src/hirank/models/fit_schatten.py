@@ -135,8 +135,10 @@ class SchattenFitter:
 
     def restart(self, number: int, end: SchattenEnd) -> Array:
         """Return the table, n x m, from which the stage after `number` starts."""
-        if number not in RESTART_AFTER:
-            return end.X
+        return self.restart_rows(end) if number in RESTART_AFTER else end.X
+
+    def restart_rows(self, end: SchattenEnd) -> Array:
+        """Return a table, n x m, with rows that fit badly in better places."""
         return restart_samples(end.X, end.D, self.fixed, end.setting, self.workers, self.bounds)[0]
 
     def _minimize(self, solver: IRLS, start: PathPoint, max_iter: int) -> tuple[Array, StopReason]:

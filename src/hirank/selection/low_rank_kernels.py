@@ -187,15 +187,24 @@ class LowRankKernels:
         tol = data.solver.tol * (config.exact_tol if exact else config.tol)
         spec = replace(state.spec, path=replace(state.spec.path, tol=tol))
         count = n_models or (config.n_models if exact else config.n_models_noisy)
-        return [_refit(replace(state, spec=spec), data, *start) for start in starts[:count]]
+        state = replace(state, spec=spec)
+        return [_refit(state, data, *start, repeat=exact) for start in starts[:count]]
 
 
-def _refit(state: SchattenTrial, data: SearchData, first: int, X: Array) -> Refit:
-    """Fit the stages from `first` on, from a table in weighted features, to all entries."""
-    fitter, spec = state.spec.fitter(data, data.observed), state.spec
-    for number in range(first, state.number + 1):
-        end = fitter.fit_stage(spec.path, number, X)
-        X = end.X if number == state.number else fitter.restart(number, end)
+def _refit(
+    state: SchattenTrial, data: SearchData, first: int, X: Array, *, repeat: bool = False
+) -> Refit:
+    """Fit the stages from `first` on, from a table in weighted features, to all entries.
+
+    With `repeat` the last stage is fitted twice, with restarts in between: only then do the last
+    rows of a union of subspaces reach the right one (docs/notes/schatten.md).
+    """
+    fitter, path, last = state.spec.fitter(data, data.observed), state.spec.path, state.number
+    for number in range(first, last):
+        X = fitter.restart(number, fitter.fit_stage(path, number, X))
+    end = fitter.fit_stage(path, last, X)
+    if repeat and not data.monitor.stopped:
+        end = fitter.fit_stage(path, last, fitter.restart_rows(end))
     return _make_refit(state, data, end, exact=bool(data.observed.all()))
 
 
