@@ -262,6 +262,24 @@ def test_growth_ends_at_the_time_limit(rng):
     assert np.isfinite(fits[0][0].filled).all()
 
 
+def test_no_mixture_is_fitted_that_costs_much_and_has_hardly_more_components(rng):
+    X, observed = rng.normal(size=(600, 4)), rng.random((600, 4)) < 0.9
+    losses = iter(0.5**k for k in range(20))
+    one = next(k for k in range(1, 10**6) if max_components(observed, EMConfig(max_cost=1e3 * k)))
+    config = EMConfig(max_cost=9.5e3 * one)
+    assert max_components(observed, config) == 9
+
+    levels = grow_mixtures(
+        [(np.where(observed, X, 0), observed)],
+        lambda _: next(losses),
+        config,
+        Workers(1),
+        Monitor(),
+    )
+
+    assert [len(fits[0].mixture) for fits in levels][-4:] == [1, 2, 4, 8]
+
+
 def test_mixtures_of_several_tables_grow_together(rng):
     X, _, observed = clusters(rng, 120)
     tables = [(X, observed & (rng.random(X.shape) < 0.9)) for _ in range(2)]
@@ -288,7 +306,7 @@ def test_a_component_is_split_only_if_it_has_enough_rows(rng, n, most, size):
 
 
 @pytest.mark.parametrize(
-    ("shape", "least", "most"), [((100, 5), 32, 32), ((20_000, 60), 1, 4), ((500, 1500), 0, 0)]
+    ("shape", "least", "most"), [((100, 5), 32, 32), ((20_000, 60), 8, 24), ((500, 1500), 0, 0)]
 )
 def test_larger_tables_allow_fewer_components(rng, shape, least, most):
     assert least <= max_components(rng.random(shape) < 0.8, EMConfig()) <= most

@@ -8,8 +8,15 @@ from helpers.selection import CONFIG, SMALL, make_data, with_other_values
 
 from hirank.core.init import soft_impute
 from hirank.datasets import polynomial_manifolds
+from hirank.optim.trace import Monitor
 from hirank.selection.dictionary_path import PathFitter
-from hirank.selection.dictionary_search import Dictionaries, _DictionarySearch, _specs
+from hirank.selection.dictionary_search import (
+    Dictionaries,
+    FittedPath,
+    _DictionarySearch,
+    _specs,
+)
+from hirank.selection.trial import Trial
 
 
 def make_starts(data):
@@ -68,6 +75,28 @@ def test_the_path_of_a_dictionary_that_grew_is_repeated_and_kept_if_it_is_better
     assert kept < other / (1 - min_improvement)
     if paths[-1].first == 0:
         assert kept < (1 - min_improvement) * other
+
+
+class Late(Monitor):
+    """A monitor of a fit that has to end its search, but has time for refits."""
+
+    late = True
+
+
+def test_a_path_ends_when_the_search_is_late_so_that_time_is_left_for_the_refit(curve):
+    data = make_data(*curve, monitor=Late())
+
+    _, path = probe(data)
+
+    assert len(path.ends) == 1
+    (refit,) = Dictionaries().refit(
+        Trial.scored(
+            Dictionaries(), "", {}, path.filled, data, 0.0, state=FittedPath(probe(data)[0], path)
+        ),
+        data,
+        1,
+    )
+    assert (refit.filled == data.X)[data.observed].all()
 
 
 def fail(*args, **kwargs):

@@ -7,6 +7,7 @@ import pytest
 from helpers.selection import CONFIG, SMALL, missing_error, run_search
 
 from hirank.core.masking import MaskingConfig
+from hirank.datasets import missing_gaps
 from hirank.exceptions import FewEntriesWarning, NoModelWarning, StopReason
 from hirank.optim.trace import Monitor
 from hirank.selection.candidates import ColumnMeans, GaussianMixtures, LowRank
@@ -148,6 +149,21 @@ def test_column_means_are_imputed_if_all_families_fail(low_rank):
     np.testing.assert_allclose(selected.filled[~observed], means[~observed], atol=1e-12)
     assert sum(bool(trial.failure) for trial in selected.result.trials) == len(failing)
     assert selected.result.held_out is None
+
+
+def test_entries_are_held_out_in_gaps_if_they_are_missing_in_gaps(low_rank):
+    X = low_rank[0]
+    observed = missing_gaps(X.shape, 0.4, gaps=3, random_state=0)
+    held_out = np.zeros(X.shape, bool)
+
+    entries = run_search(X, observed).result.held_out
+    held_out[entries.rows, entries.columns] = True
+
+    unknown = held_out | ~observed
+    assert observed[held_out].all()
+    next_to_unknown = np.pad(unknown, ((1, 1), (0, 0)))
+    beside = (next_to_unknown[2:] | next_to_unknown[:-2])[held_out]
+    assert beside.mean() > 0.95
 
 
 def test_errors_that_are_not_numerical_are_raised(low_rank):

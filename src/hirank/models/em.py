@@ -26,9 +26,10 @@ class EMConfig:
     tol: float = 2e-3  # root mean square change of the imputed values that ends the steps
     min_rows: int = 8  # of each half of a component that is split
     max_components: int = 32
-    max_cost: float = 5e8  # multiplications in one step, which limits the number of components
+    max_cost: float = 3e9  # multiplications in one step, which limits the number of components
     min_variance: float = 1e-9  # added to each variance, so that covariances have an inverse
     worse: float = 1.02  # times the lowest loss so far: smaller noise is not fitted any more
+    min_growth: float = 1.2  # factor; where `max_cost` is the limit, few more are not worth a fit
     better: float = 0.98  # times the lowest loss so far: more components are worth it
 
 
@@ -154,7 +155,8 @@ def grow_mixtures(
     n_rows, limit = len(tables[0][0]), max_components(tables[0][1], config)
     while poor < 2 and not monitor.stopped:
         larger = [split_components(one.mixture, n_rows, limit, config.min_rows) for one in fits]
-        if len(larger[0]) == len(fits[0].mixture):
+        min_growth = config.min_growth if limit < config.max_components else 1.0  # costly: more
+        if len(larger[0]) <= min_growth * len(fits[0].mixture):
             return
         fits = fit(larger, noise)
         yield fits

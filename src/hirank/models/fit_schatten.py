@@ -30,7 +30,7 @@ from hirank.optim.path import (
     rescale_ridges,
     resolve_stage,
 )
-from hirank.optim.restarts import restart_samples
+from hirank.optim.restarts import average_places, restart_samples
 from hirank.optim.trace import Monitor
 
 # Measured in docs/notes/schatten.md: below 1e-8 nothing was gained.
@@ -84,20 +84,21 @@ class SchattenPath:
         (docs/notes/schatten.md). At the end of the path, `exact` landmarks, without imputed
         entries, leave nothing to smooth.
         """
-        narrow = default_path()[: min(N_NARROW, number)]
-        stages = (*narrow, *self.stages[len(narrow) : number + 1])
+        stages, narrow = self.model_stages(number), min(N_NARROW, number)
         before = [
-            *(resolve_stage(one, RBF(), end.D, end.D) for one in narrow),
-            *(
-                resolve_stage(one, self.kernel, end.D, end.D)
-                for one in self.stages[len(narrow) : number]
-            ),
+            resolve_stage(one, RBF() if i < narrow else self.kernel, end.D, end.D)
+            for i, one in enumerate(stages[:number])
         ]
         settings = [*before, end.setting]
         if exact and number + 1 == len(self.stages):
             stages += tuple(Stage(self.bandwidth, gamma) for gamma in EXACT_SMOOTHINGS)
             settings += [end.setting] * len(EXACT_SMOOTHINGS)
         return Dictionary(end.D, rescale_ridges(settings, stages, end.D), bounds=bounds)
+
+    def model_stages(self, number: int) -> tuple[Stage, ...]:
+        """Return the stages of new rows if the path ends with a stage: first some narrow ones."""
+        narrow = default_path()[: min(N_NARROW, number)]
+        return (*narrow, *self.stages[len(narrow) : number + 1])
 
 
 class SchattenEnd(NamedTuple):
@@ -140,6 +141,10 @@ class SchattenFitter:
     def restart_rows(self, end: SchattenEnd) -> Array:
         """Return a table, n x m, with rows that fit badly in better places."""
         return restart_samples(end.X, end.D, self.fixed, end.setting, self.workers, self.bounds)[0]
+
+    def average_places(self, end: SchattenEnd) -> Array:
+        """Return a table, n x m, with rows that fit several places at the mean of these."""
+        return average_places(end.X, end.D, self.fixed, end.setting, self.workers, self.bounds)
 
     def _minimize(self, solver: IRLS, start: PathPoint, max_iter: int) -> tuple[Array, StopReason]:
         if not self.fixed.all():

@@ -20,6 +20,8 @@ from hirank.optim.quasi_newton import minimize_rows
 
 MIN_SHARE = 0.5  # of all use of a point, with which a sample owns it
 WORST = 0.1  # part of the samples that restart from elsewhere
+SPARSEST = 0.2  # part of the samples whose places are averaged
+SAME_PLACE = 1e-2  # distance of two places, a root mean square over features, that counts as none
 N_STARTS = 5  # neighbors that such a sample starts from
 MAX_CANDIDATES = 2000  # samples among which neighbors are searched
 MIN_GAIN = 1e-3  # relative decrease that a new place must bring
@@ -63,9 +65,10 @@ def restart_samples(
     worst = np.argsort(-value, kind="stable")[: int(np.ceil(WORST * len(X)))]
     worst = worst[np.isfinite(value[worst])]
     if len(X) > 1 and len(worst):
-        place, reached = _best_start(X, observed, worst, basis, own, workers, bounds)
-        better = reached < (1 - MIN_GAIN) * value[worst]
-        moved[worst[better]] = place[better]
+        places, reached = _solve_from_neighbors(X, observed, worst, basis, own, workers, bounds)
+        best = reached.argmin(axis=1)
+        better = reached.min(axis=1) < (1 - MIN_GAIN) * value[worst]
+        moved[worst[better]] = places[np.arange(len(worst)), best][better]
 
     D = D.copy()
     D[own.point[own.owns]] += (moved - X)[own.owns]
@@ -79,7 +82,43 @@ def _owners(X: Array, basis: Basis) -> _Own:
     return _Own(point, use[np.arange(len(X)), point] > MIN_SHARE)
 
 
-def _best_start(
+def average_places(
+    X: Array,
+    D: Array,
+    observed: BoolArray,
+    setting: Setting,
+    workers: Workers,
+    bounds: Bounds | None = None,
+) -> Array:
+    """Return X, n x m, with samples that few entries leave undetermined at the mean of places.
+
+    The sparsest samples are solved from their neighbors as well. Places count as those of a
+    Gaussian whose variance is the median of F over samples, so that a sample stays where it is
+    unless another place fits it as well as a typical sample is fitted. The missing entries of X
+    must be within the bounds, and stay there.
+    """
+    basis = setting.basis(D).prepare()
+    own = _owners(X, basis)
+    n_observed = observed.sum(axis=1)
+    rows = np.argsort(n_observed, kind="stable")[: int(np.ceil(SPARSEST * len(X)))]
+    rows = rows[n_observed[rows] < X.shape[1]]
+    if len(X) < 2 or not len(rows):
+        return X
+    here = gradient_without(X, basis, own.point, own.owns)[0]
+    places, values = _solve_from_neighbors(X, observed, rows, basis, own, workers, bounds)
+    values = np.column_stack([here[rows], values])
+    variance = max(float(np.median(here)), np.finfo(values.dtype).tiny)
+    weights = np.exp(-(values - values.min(axis=1, keepdims=True)) / (2 * variance))
+    weights /= weights.sum(axis=1, keepdims=True)
+    steps = places - X[rows][:, None]
+    # What ends in the same place differs by the accuracy of the solver, which is not averaged in.
+    steps[np.sqrt(np.square(steps).mean(axis=2)) < SAME_PLACE] = 0
+    averaged = X.copy()
+    averaged[rows] += np.einsum("bk,bkm->bm", weights[:, 1:], steps)
+    return averaged
+
+
+def _solve_from_neighbors(
     X: Array,
     observed: BoolArray,
     rows: IntArray,
@@ -88,16 +127,14 @@ def _best_start(
     workers: Workers,
     bounds: Bounds | None,
 ) -> tuple[Array, Array]:
-    """Solve `rows` from each of several neighbors, and return the best places and their values."""
+    """Solve `rows` from each of k neighbors; return places, b x k x m, and values, b x k."""
     near = _neighbors(X, observed, rows)
     k = near.shape[1]
     again = np.repeat(rows, k)
     start = np.where(observed[again], X[again], X[near.ravel()])
     start = clip_missing(bounds, start, observed[again])
-    place, value = _solve(start, observed[again], basis, own.at(again), workers, bounds)
-    value = value.reshape(-1, k)
-    best = np.arange(len(rows)) * k + value.argmin(axis=1)
-    return place[best], value.min(axis=1)
+    places, values = _solve(start, observed[again], basis, own.at(again), workers, bounds)
+    return places.reshape(len(rows), k, -1), values.reshape(-1, k)
 
 
 def _neighbors(X: Array, observed: BoolArray, rows: IntArray) -> IntArray:

@@ -75,6 +75,20 @@ class SchattenConfig:
 
 
 @dataclass(frozen=True)
+class ExactConfig:
+    """Constants of the selection where held-out rows are poorer than those to impute.
+
+    See "Narrow tables" in docs/notes/selection.md.
+    """
+
+    # Observed entries of a row that are left when one is held out, over those of a row with missing
+    # entries, up to which the errors of both differ: 1 of 2 and 2 of 3, not 3 of 4.
+    max_left: float = 0.7
+    max_median: float = 0.01  # error of an exact model, in standard deviations
+    min_entries: int = 30  # a median over fewer entries is left to chance
+
+
+@dataclass(frozen=True)
 class SearchConfig:
     """Constants of the whole search."""
 
@@ -82,6 +96,7 @@ class SearchConfig:
     n_models: int = 4  # refits of a mixture that are averaged, unless `n_init` is given
     mixture_refit_steps: int = 12
     masking: MaskingConfig = field(default_factory=MaskingConfig)
+    exact: ExactConfig = field(default_factory=ExactConfig)
     schatten: SchattenConfig = field(default_factory=SchattenConfig)
     dictionary: DictionaryConfig = field(default_factory=DictionaryConfig)
     mixture: EMConfig = field(default_factory=EMConfig)

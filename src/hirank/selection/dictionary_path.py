@@ -188,7 +188,8 @@ class PathFitter:
                 ]
             )
             losses.append(self.data.loss([end.X for end in ends[-1]]))
-            if self.data.monitor.stopped or is_past_minimum(losses) or stage + 1 == last:
+            # A refit to all entries gains more than the stages that would take its time.
+            if self.data.monitor.late or is_past_minimum(losses) or stage + 1 == last:
                 break
             states = [
                 self._restart(stage, end, observed, spec)

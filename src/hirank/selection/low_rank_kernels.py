@@ -135,6 +135,7 @@ class LowRankKernels:
         began, path, tables = perf_counter(), spec.path, [X * spec.weights for X in starts]
         fitters = [spec.fitter(data, training) for training in data.training]
         config = data.config.schatten
+        noisy = path.power == config.noisy_power
         stages: list[list[SchattenEnd]] = []
         losses: list[float] = []
         for number in range(len(path.stages)):
@@ -142,7 +143,6 @@ class LowRankKernels:
             stages.append(ends)
             losses.append(data.loss([end.X / spec.weights for end in ends]))
             flat = number > 1 and losses[-1] > config.min_gain * losses[-3]
-            noisy = path.power == config.noisy_power
             if data.monitor.stopped or is_past_minimum(losses) or (noisy and flat):
                 break
             if number + 1 < len(path.stages):
@@ -158,8 +158,8 @@ class LowRankKernels:
             params["bandwidth"] = stage.bandwidth
         label = f"{self.family} ({spec.name})"
         filled = [
-            np.where(training, data.X, end.X / spec.weights)
-            for training, end in zip(data.training, ends, strict=True)
+            np.where(f.fixed, data.X, (end.X if noisy else f.average_places(end)) / spec.weights)
+            for f, end in zip(fitters, ends, strict=True)
         ]
         state = SchattenTrial(spec, number, ends, before)
         seconds = perf_counter() - began
@@ -188,24 +188,30 @@ class LowRankKernels:
         spec = replace(state.spec, path=replace(state.spec.path, tol=tol))
         count = n_models or (config.n_models if exact else config.n_models_noisy)
         state = replace(state, spec=spec)
-        return [_refit(state, data, *start, repeat=exact) for start in starts[:count]]
+        return [_refit(state, data, *start, thorough=exact) for start in starts[:count]]
 
 
 def _refit(
-    state: SchattenTrial, data: SearchData, first: int, X: Array, *, repeat: bool = False
+    state: SchattenTrial, data: SearchData, first: int, X: Array, *, thorough: bool = False
 ) -> Refit:
     """Fit the stages from `first` on, from a table in weighted features, to all entries.
 
-    With `repeat` the last stage is fitted twice, with restarts in between: only then do the last
-    rows of a union of subspaces reach the right one (docs/notes/schatten.md).
+    If `thorough`, the last stage is fitted twice, with restarts in between: only then do the last
+    rows of a union of subspaces reach the right one. Rows that fit several places are imputed with
+    their mean (docs/notes/schatten.md).
     """
     fitter, path, last = state.spec.fitter(data, data.observed), state.spec.path, state.number
     for number in range(first, last):
         X = fitter.restart(number, fitter.fit_stage(path, number, X))
     end = fitter.fit_stage(path, last, X)
-    if repeat and not data.monitor.stopped:
+    thorough &= not data.monitor.stopped
+    if thorough:
         end = fitter.fit_stage(path, last, fitter.restart_rows(end))
-    return _make_refit(state, data, end, exact=bool(data.observed.all()))
+    refitted = _make_refit(state, data, end, exact=bool(data.observed.all()))
+    if not thorough:
+        return refitted
+    averaged = fitter.average_places(end) / state.spec.weights
+    return refitted._replace(filled=np.where(data.observed, data.X, averaged))
 
 
 def _from_fold(state: SchattenTrial, data: SearchData) -> Refit:

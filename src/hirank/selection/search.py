@@ -8,7 +8,7 @@ import numpy as np
 
 from hirank._typing import Array, BoolArray, IntArray
 from hirank.core.bounds import Bounds
-from hirank.core.masking import make_folds
+from hirank.core.masking import make_folds, missing_in_runs
 from hirank.core.threads import Workers
 from hirank.exceptions import FewEntriesWarning, NoModelWarning, warn
 from hirank.models.em import fit_mixture, independent_gaussian
@@ -19,6 +19,7 @@ from hirank.selection.candidates import ColumnMeans, GaussianMixtures, LowRank
 from hirank.selection.config import SearchConfig
 from hirank.selection.dictionary_search import Dictionaries
 from hirank.selection.low_rank_kernels import LowRankKernels
+from hirank.selection.narrow_tables import find_exact
 from hirank.selection.refit import averaging_factor, gives_deviations, refit
 from hirank.selection.temporal import Timeline
 from hirank.selection.trial import (
@@ -87,7 +88,12 @@ def search(
     x, seen = np.where(observed, X, 0)[rows], observed[rows]
     timeline = None if times is None else Timeline(times[rows])
     with Workers() as workers:
-        folds = [] if timeline is None else timeline.make_folds(seen, rng, config.masking)
+        folds: list[BoolArray] = []
+        if timeline is not None:
+            folds = timeline.make_folds(seen, rng, config.masking)
+        elif missing_in_runs(seen, config.masking):
+            # Rows next to each other miss the same features; held-out entries must be like that.
+            folds = Timeline(np.arange(len(seen))).make_folds(seen, rng, config.masking)
         data = SearchData(
             X=x,
             observed=seen,
@@ -130,10 +136,14 @@ def _select(data: SearchData, candidates: Sequence[Candidate]) -> tuple[Selected
     if all(isinstance(trial.candidate, ColumnMeans) for trial in working):
         warn(NoModelWarning(tuple((one.family, one.failure) for one in trials)))
         return _without_selection(data, trials)
-    finalists = _best_of_each_family(working)
-    weights = stacking_weights(
-        np.stack([data.at_held_out(one.filled) for one in finalists], axis=1), data.truth
-    )
+    exact = find_exact([trial for trial in working if not trial.rejected], data)
+    finalists = _best_of_each_family(working, exact)
+    if exact is None:
+        weights = stacking_weights(
+            np.stack([data.at_held_out(one.filled) for one in finalists], axis=1), data.truth
+        )
+    else:
+        weights = np.array([float(one is exact) for one in finalists])
     stacked = refit(finalists, weights, data)
     others = [trial for trial in trials if not any(trial is one for one in finalists)]
     results = [
@@ -161,11 +171,14 @@ def _run_trials(data: SearchData, candidates: Sequence[Candidate]) -> list[Trial
     return trials
 
 
-def _best_of_each_family(trials: Sequence[Trial]) -> list[Trial]:
+def _best_of_each_family(trials: Sequence[Trial], exact: Trial | None = None) -> list[Trial]:
+    """Return the trial with the lowest loss of each family; an exact one represents its own."""
     preferred = [trial for trial in trials if not trial.rejected]
     families = dict.fromkeys(trial.family for trial in preferred)
     return [
-        min((trial for trial in preferred if trial.family == family), key=lambda one: one.loss)
+        exact
+        if exact is not None and exact.family == family
+        else min((trial for trial in preferred if trial.family == family), key=lambda one: one.loss)
         for family in families
     ]
 
