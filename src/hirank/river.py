@@ -49,7 +49,7 @@ class Imputer(base.MiniBatchTransformer):
         many.
     n_warmup : int, default=200
         Rows before the first fit, at most `window`.
-    kernel : {"rbf", "poly"} or Kernel, default="rbf"
+    kernel : {"auto", "rbf", "poly"} or Kernel, default="auto"
     bandwidth : "path" or float, default="path"
         Length scale of the RBF kernel as a multiple of the mean distance between samples.
     beta : float, optional
@@ -105,7 +105,7 @@ class Imputer(base.MiniBatchTransformer):
         window: int = 600,
         batch_size: int = 50,
         n_warmup: int = 200,
-        kernel: str | Kernel = "rbf",
+        kernel: str | Kernel = "auto",
         bandwidth: str | float = "path",
         beta: float | None = None,
         drift_detection: str = "refit",

@@ -6,10 +6,12 @@ import numpy as np
 import pytest
 from helpers.estimators import WINDOW
 
+import hirank
 from hirank import OnlineImputer
 from hirank.datasets import polynomial_manifolds
 from hirank.exceptions import EmptyRowsWarning
 from hirank.metrics import missing_relative_error
+from hirank.online.low_rank import Landmarks
 from hirank.online.window import Cause, Update
 
 
@@ -47,7 +49,7 @@ def test_the_path_is_fitted_again_whenever_the_window_has_doubled_or_is_full(str
 
 
 def test_dictionaries_grow_with_the_window(stream):
-    model = OnlineImputer(**{**WINDOW, "window": 160}).partial_fit(stream.X[:40])
+    model = OnlineImputer(**{**WINDOW, "window": 160}, kernel="rbf").partial_fit(stream.X[:40])
     sizes = []
     for rows in (stream.X[40:80], stream.X[80:160], stream.X[160:]):
         sizes.append(model.n_components_)
@@ -200,3 +202,45 @@ def test_rows_without_values_of_varying_features_are_imputed_with_means(stream):
     with pytest.warns(EmptyRowsWarning):
         filled = model.partial_fit_transform(silent)
     assert np.isfinite(filled).all()
+
+
+@pytest.fixture(scope="module")
+def subspaces():
+    """Rows of five planes in twenty dimensions, 300 x 20, 10 % missing, and their truth."""
+    truth = polynomial_manifolds(
+        60, 20, latent=2, degree=1, manifolds=5, shuffle=True, random_state=0
+    )
+    observed = np.random.default_rng(1).random(truth.shape) >= 0.1
+    return np.where(observed, truth, np.nan), truth
+
+
+@pytest.mark.parametrize("scale", [True, False])
+def test_rows_on_few_subspaces_are_imputed_nearly_exactly(scale, subspaces):
+    rows, truth = subspaces
+    model = OnlineImputer(scale=scale, random_state=0).partial_fit(rows[:200])
+
+    filled = model.transform(rows[200:])
+
+    # A dictionary alone has 1e-4.
+    assert missing_relative_error(filled, truth[200:], ~np.isnan(rows[200:])) < 1e-5
+
+
+def test_a_stream_with_a_low_rank_kernel_matrix_continues_after_loading(subspaces, tmp_path):
+    rows, _ = subspaces
+    model = OnlineImputer(random_state=0).partial_fit(rows[:200])
+    assert isinstance(model._stream.model.dictionary, Landmarks)
+    model.save(tmp_path / "model.hirank")
+
+    loaded = hirank.load(tmp_path / "model.hirank")
+
+    assert isinstance(loaded._stream.model.dictionary, Landmarks)
+    for part in (rows[200:250], rows[250:]):
+        one, two = (each.partial_fit_transform(part) for each in (model, loaded))
+        assert one.tobytes() == two.tobytes()
+
+
+@pytest.mark.parametrize("given", [{"kernel": "rbf"}, {"n_components": 40}, {"beta": 1e-4}])
+def test_a_dictionary_that_is_asked_for_is_not_replaced(given, subspaces):
+    model = OnlineImputer(**given, random_state=0).partial_fit(subspaces[0][:200])
+
+    assert not isinstance(model._stream.model.dictionary, Landmarks)

@@ -7,13 +7,14 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from hirank._checks import Rule, choice, count
+from hirank._checks import Rule, choice, count, optional
 from hirank._typing import Array
 from hirank.estimators.callbacks import reporting
 from hirank.estimators.online_base import BaseOnline
-from hirank.estimators.validation import make_kernel
+from hirank.estimators.validation import kernel_name, make_kernel
 from hirank.exceptions import ParameterError
-from hirank.online.config import WindowConfig
+from hirank.kernels import Kernel
+from hirank.online.config import LowRankConfig, WindowConfig
 from hirank.online.window import StreamState
 from hirank.optim.path import BANDWIDTHS, LAST_BETA, SolverConfig, default_path
 from hirank.optim.trace import Callback, Step
@@ -41,8 +42,12 @@ class OnlineImputer(BaseOnline[StreamState]):
         what it gets.
     n_passes : int, default=1
         Passes of ``fit`` over its table. ``partial_fit`` ignores it.
-    kernel : {"rbf", "poly"} or Kernel, default="rbf"
-        A kernel object is used as it is, in units of the scaled features.
+    kernel : {"auto", "rbf", "poly"} or Kernel, default="auto"
+        ``"auto"`` fits dictionaries with the RBF kernel. Unless `n_components`, `bandwidth` or
+        `beta` is given, it compares them with low-rank kernel matrices (polynomial, degree 2) on
+        entries that are held out, and takes these where they are far better: on rows that lie
+        nearly exactly on few surfaces or subspaces. A kernel object is used as it is, in units of
+        the scaled features.
     bandwidth : "path" or float, default="path"
         Length scale of the RBF kernel as a multiple of the mean distance between rows. ``"path"``
         grows from 1 to 8 along the stages.
@@ -82,7 +87,7 @@ class OnlineImputer(BaseOnline[StreamState]):
         Columns ``samples``, ``error``, ``entries``: the same by batch since the start. At most 1000
         lines; neighbors are merged when it is full.
     dictionary_ : array, n_components_ x n_features_in_
-        The dictionary, in the units of the data.
+        The dictionary, or the rows that span a low-rank kernel matrix, in the units of the data.
     n_components_ : int
     kernel_ : Kernel
     n_samples_seen_ : int
@@ -129,6 +134,7 @@ class OnlineImputer(BaseOnline[StreamState]):
     _: KW_ONLY
     window: int = 600
     batch_size: int = 50
+    kernel: str | Kernel = "auto"
     max_iter: int = 60
     tol: float = 1e-2
     drift_detection: str = "refit"
@@ -136,6 +142,7 @@ class OnlineImputer(BaseOnline[StreamState]):
     _record_type: ClassVar[Any] = StreamState
     _rules: ClassVar[dict[str, Rule]] = {
         "window": count(2),
+        "kernel": optional(kernel_name, "auto"),
         "drift_detection": choice("refit", "monitor", "off"),
     }
 
@@ -165,6 +172,8 @@ class OnlineImputer(BaseOnline[StreamState]):
         n_warmup = min(int(self.n_warmup), int(self.window))
         if self.n_components != "auto":
             n_warmup = max(n_warmup, int(self.n_components))
+        given = self.n_components != "auto" or fixed or self.beta is not None
+        compared = self.kernel == "auto" and not given
         return WindowConfig(
             kernel=make_kernel(self),
             stages=default_path(bandwidths, LAST_BETA if self.beta is None else self.beta),
@@ -176,6 +185,7 @@ class OnlineImputer(BaseOnline[StreamState]):
             n_warmup=n_warmup,
             monitor=self.drift_detection != "off",
             refit_on_drift=self.drift_detection == "refit",
+            low_rank=LowRankConfig() if compared else None,
         )
 
     def _reporting(self, X: Any, n: int, config: WindowConfig) -> Any:

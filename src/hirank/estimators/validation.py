@@ -75,7 +75,8 @@ def make_kernel(estimator: Any) -> Kernel:
     if isinstance(estimator.kernel, Kernel):
         return estimator.kernel
     Poly(estimator.degree, estimator.offset)  # raises, also if another kernel is used
-    return KERNELS[estimator.kernel](estimator.degree, estimator.offset)
+    name = "rbf" if estimator.kernel == "auto" else estimator.kernel
+    return KERNELS[name](estimator.degree, estimator.offset)
 
 
 def make_rng(random_state: Any) -> np.random.Generator:

@@ -49,6 +49,7 @@ def fit_dictionary(
     workers: Workers,
     rng: np.random.Generator,
     monitor: Monitor | None = None,
+    held_out: BoolArray | None = None,
 ) -> PathSolution:
     """Fit a dictionary to a table, and impute the table.
 
@@ -57,9 +58,9 @@ def fit_dictionary(
 
     The further a path goes, the closer the model follows the data, noise included. So a few
     observed entries are held out on the way; the stage that recovers them best is fitted once more
-    to all entries, and is the last.
+    to all entries, and is the last. `held_out`, n x m, are the entries; None draws some.
     """
-    held_out = mask_entries(problem.observed, rng)
+    held_out = mask_entries(problem.observed, rng) if held_out is None else held_out
     training = problem.observed & ~held_out
     start = clip_missing(problem.bounds, soft_impute(problem.X, training), training)
     D = start[most_observed(training, problem.n_components, rng)].copy()
@@ -108,7 +109,8 @@ def fit_path(
         config,
         monitor,
     )
-    return replace(final, settings=(*found.settings[: last.start], *final.settings))
+    settings = (*found.settings[: last.start], *final.settings)
+    return replace(final, settings=settings, fold=best.X)
 
 
 def fit_algorithm1(

@@ -12,6 +12,7 @@ from hirank._typing import Array, BoolArray, IntArray, Shape
 from hirank.core.columns import Columns, check_finite
 from hirank.kernels import Kernel
 from hirank.models.dictionary import Dictionary, complete_rows
+from hirank.online.low_rank import Landmarks
 from hirank.optim.path import Stage
 
 FAR = 10.0
@@ -91,7 +92,7 @@ class WindowModel:
     """A dictionary fitted to the window, and what further updates need."""
 
     columns: Columns
-    dictionary: Dictionary
+    dictionary: Dictionary | Landmarks
     stages: tuple[Stage, ...]  # those of the dictionary's settings
     n_stages: int  # stages of the path that were fitted
     unit: Annotated[Array, Shape("m", finite=False)]  # standard deviations; NaN if constant

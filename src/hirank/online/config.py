@@ -5,9 +5,31 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+import numpy as np
+
+from hirank._typing import Array
 from hirank.kernels import Kernel
 from hirank.optim.algorithm3 import Algorithm3Config
 from hirank.optim.path import SolverConfig, Stage
+
+
+@dataclass(frozen=True)
+class LowRankConfig:
+    """Constants of low-rank kernel matrices of a window (docs/notes/online.md and schatten.md)."""
+
+    power: float = 0.2  # p of the penalty
+    tol: float = 0.1  # times that of dictionaries
+    max_rows: int = 1500  # of a window: in more rows, dictionaries do more in the same time
+    max_ratio: float = 0.7  # error over that of a dictionary from which it is replaced
+    min_gain: float = 0.85  # error over that of the stage before from which a path ends: on exact
+    # rows each stage halves it
+    max_iter: int = 30  # steps in each stage, unless the solver takes fewer
+    refit_stage: int = 2  # from which the path is fitted again if no error of the start is known
+    max_entry: float = 1e30  # absolute, in scaled units; larger ones might overflow the kernel
+
+    def allows(self, X: Array) -> bool:
+        """Return whether a window, n x v, may be fitted."""
+        return len(X) <= self.max_rows and bool(np.abs(X).max(initial=0.0) <= self.max_entry)
 
 
 @dataclass(frozen=True)
@@ -24,6 +46,7 @@ class WindowConfig:
     n_warmup: int  # rows before the first fit
     monitor: bool  # hold out a few entries of each row and predict them
     refit_on_drift: bool  # fit again when these predictions become worse
+    low_rank: LowRankConfig | None = None  # None: dictionaries only
     growth: float = 2.0  # the path is fitted again when the window has grown by this factor,
     young_growth: float = 1.5  # by this one if it has fewer rows than a stream starts with
     rounds: int = 10  # evaluations per stage for rows on arrival; a table takes more

@@ -3,7 +3,8 @@
 A row is imputed on arrival with the model as it stands, and joins the window. After each batch the
 dictionary takes a few steps. Three things call for more:
 
-- the window has grown: the path is fitted again, from the imputed rows and dictionary at hand;
+- the window has grown: the path is fitted again, from the imputed rows and dictionary at hand
+  (or a low-rank kernel matrix, where that recovers held-out entries far better: `low_rank.py`);
 - predictions of held-out entries became worse, or features left their scale: the same;
 - these predictions are as poor as column means: the rows before the change are of no use any more,
   and the model is restarted with the rows since.
@@ -16,19 +17,20 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from enum import Enum
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
 import numpy as np
 
-from hirank._typing import Array, Shape
+from hirank._typing import Array, BoolArray, Shape
 from hirank.core.columns import Columns
-from hirank.core.masking import mask_row_entries
+from hirank.core.masking import mask_entries, mask_row_entries
 from hirank.core.threads import Workers
 from hirank.models.dictionary import Dictionary
 from hirank.models.fit_dictionary import DictionaryProblem, fit_dictionary, fit_path
 from hirank.models.refine_dictionary import grow_dictionary, refine_dictionary, renew_dictionary
 from hirank.online.buffer import Buffer, WindowModel, column_means, pad_features
 from hirank.online.config import WindowConfig
+from hirank.online.low_rank import HeldOutError, Landmarks, LowRankFit, LowRankProblem
 from hirank.online.prequential import PrequentialScores
 from hirank.online.rescale import (
     deviation,
@@ -37,13 +39,13 @@ from hirank.online.rescale import (
     scale_change,
     update_means,
 )
-from hirank.optim.path import PathSolution, rescale_ridges
+from hirank.optim.path import PathSolution, Stage, rescale_ridges
 
 
 class Update(Enum):
     """What the last batch led to."""
 
-    NONE = "none"  # nothing could be learned from it
+    NONE = "none"  # nothing could be learned from it, or nothing is before the next refit
     STARTED = "started"  # the first fit
     REFINED = "refined"  # a few steps of the dictionary
     REFITTED = "refitted"  # the path again, from the model at hand
@@ -226,15 +228,17 @@ def _start(
         problem = DictionaryProblem(
             X[usable], known[usable], r, config.kernel, config.stages, config.solver
         )
+        held_out = mask_entries(problem.observed, rng)
         with Workers() as workers:
-            solution = fit_dictionary(problem, workers, rng)
+            solution = fit_dictionary(problem, workers, rng, held_out=held_out)
+            fitted = _compare(solution, problem, held_out, config, workers)
     else:
-        solution = PathSolution.empty(X, r)
+        fitted = _Fitted.from_path(PathSolution.empty(X, r), config)
     means = np.full(state.width, np.nan) if state.model is None else state.model.means.copy()
     # Predictions of the model before may be far off: nothing to start from.
     forgotten = replace(state.buffer, predicted=np.full(rows.shape, np.nan))
     state = replace(state, buffer=forgotten, update=update, cause=cause)
-    return _with_model(state, solution, columns, config, means)
+    return _with_model(state, fitted, columns, config, means)
 
 
 def _refit(
@@ -244,42 +248,125 @@ def _refit(
     model, buffer = state.model, state.buffer.clip_outliers()
     assert model is not None
     dictionary = model.dictionary
-    if not dictionary.settings:
+    low_rank = isinstance(dictionary, Landmarks)
+    # What has changed may be better described by a dictionary, for which there is no start.
+    if not dictionary.settings or (low_rank and cause is not Cause.WINDOW):
         return _start(state, config, rng, Update.REFITTED, cause)
     columns = replace(model.columns, scaling=measure_again(buffer, model, config))
     X, known = columns.scale(buffer.rows, ~np.isnan(buffer.rows))
     usable = known.any(axis=1)
     if not usable.any():  # no feature that varies has values in the window
         return _refine(state)
-    start = columns.scale(buffer.filled, ~np.isnan(buffer.filled)).X[usable]
+    filled = columns.scale(buffer.filled, ~np.isnan(buffer.filled)).X[usable]
     predicted, held_out = columns.scale(buffer.predicted, ~np.isnan(buffer.predicted))
     X, known, predicted = X[usable], known[usable], predicted[usable]
     held_out = held_out[usable] & known
-    stages = config.stages
-    if held_out.sum() < config.min_held_out:
-        held_out[:] = False
-        stages = stages[: model.n_stages]
-    D = columns.scaling.forward(model.columns.scaling.backward(dictionary.D))
-    size = max(len(D), config.n_components(len(X)))
-    if size > len(D):
-        D = grow_dictionary(D, start, known, size, rng)
-    else:
-        D = renew_dictionary(D, start, dictionary.settings[-1], config.batch_size)
+    enough = bool(held_out.sum() >= config.min_held_out)
+    held_out &= enough
+    start = np.where(held_out, predicted, filled)
     max_iter = max(1, config.solver.max_iter // config.refit_share)
     solver = replace(config.solver, max_iter=max_iter)
-    problem = DictionaryProblem(X, known, len(D), config.kernel, stages, solver)
+    stages = config.stages if enough or low_rank else config.stages[: model.n_stages]
+    problem = DictionaryProblem(
+        X, known, max(len(dictionary.D), config.n_components(len(X))), config.kernel, stages, solver
+    )
     with Workers() as workers:
-        start = np.where(held_out, predicted, start)
-        solution = fit_path(problem, start, D, held_out, workers, restart_after=())
+        if low_rank:
+            fitted = _refit_low_rank(problem, held_out, start, model.n_stages, config, workers)
+        else:
+            D = columns.scaling.forward(model.columns.scaling.backward(dictionary.D))
+            if problem.n_components > len(D):
+                D = grow_dictionary(D, filled, known, problem.n_components, rng)
+            else:
+                D = renew_dictionary(D, filled, dictionary.settings[-1], config.batch_size)
+            solution = fit_path(problem, start, D, held_out, workers, restart_after=())
+            if cause is Cause.WINDOW:
+                fitted = _compare(solution, problem, held_out, config, workers, start)
+            else:  # landmarks would not follow a change that goes on
+                fitted = _Fitted.from_path(solution, config)
     state = replace(state, update=Update.REFITTED, cause=cause)
-    return _with_model(state, solution, columns, config, model.means.copy())
+    return _with_model(state, fitted, columns, config, model.means.copy())
+
+
+class _Fitted(NamedTuple):
+    """What was fitted to a window."""
+
+    X: Array  # imputed rows, n x v
+    model: Dictionary | Landmarks
+    stages: tuple[Stage, ...]  # those of the model's settings
+    n_stages: int  # stages of the path
+
+    @classmethod
+    def from_path(cls, solution: PathSolution, config: WindowConfig) -> _Fitted:
+        n = len(solution.settings)
+        settings = rescale_ridges(solution.settings, config.stages, solution.D)
+        model = Dictionary(solution.D, settings[_thin(n)], config.rounds)
+        return cls(solution.X, model, config.stages[:n][_thin(n)], n)
+
+    @classmethod
+    def from_low_rank(cls, fit: LowRankFit, config: WindowConfig) -> _Fitted:
+        n = len(fit.stages)
+        model = Landmarks(fit.model.D, fit.model.settings[_thin(n)], config.rounds)
+        return cls(fit.X, model, fit.stages[_thin(n)], n)
+
+
+def _thin(n_stages: int) -> slice:
+    """Return every second stage, counted from the end: nearly as good at half the cost."""
+    return slice((n_stages + 1) % 2, None, 2)
+
+
+def _compare(
+    solution: PathSolution,
+    problem: DictionaryProblem,
+    held_out: BoolArray,
+    config: WindowConfig,
+    workers: Workers,
+    before: Array | None = None,
+) -> _Fitted:
+    """Return the dictionary, or a low-rank kernel matrix if that is far better.
+
+    `before`, n x v, is the window as imputed before a refit. If the rows since then have not
+    lowered the error, what is left of it is noise, and only the dictionary is considered.
+    """
+    settings = config.low_rank
+    if settings is None or solution.fold is None or not settings.allows(solution.fold):
+        return _Fitted.from_path(solution, config)
+    rival = HeldOutError.measure(solution.fold[held_out], problem.X[held_out])
+    fit = None
+    if before is None or rival.is_ahead(
+        HeldOutError.measure(before[held_out], problem.X[held_out]), settings.max_ratio
+    ):
+        low_rank = LowRankProblem.like(problem, held_out, settings, workers)
+        fit = low_rank.fit(solution.fold, rival)
+    if fit is None:
+        return _Fitted.from_path(solution, config)
+    return _Fitted.from_low_rank(fit, config)
+
+
+def _refit_low_rank(
+    problem: DictionaryProblem,
+    held_out: BoolArray,
+    start: Array,
+    n_stages: int,
+    config: WindowConfig,
+    workers: Workers,
+) -> _Fitted:
+    """Fit a low-rank kernel matrix again; without held-out entries up to the same stage."""
+    assert config.low_rank is not None
+    low_rank = LowRankProblem.like(problem, held_out, config.low_rank, workers)
+    if held_out.any():
+        fit = low_rank.fit(start)
+        assert fit is not None
+    else:
+        fit = low_rank.finish(start, min(config.low_rank.refit_stage, n_stages - 1), n_stages - 1)
+    return _Fitted.from_low_rank(fit, config)
 
 
 def _refine(state: StreamState) -> StreamState:
     """Take a few steps of the dictionary."""
     model = state.model
     assert model is not None
-    if not model.dictionary.settings:
+    if not model.dictionary.settings or isinstance(model.dictionary, Landmarks):
         return replace(state, update=Update.NONE, cause=None)
     filled = state.buffer.filled
     outlying = ((filled < model.low) | (filled > model.high)).sum(axis=1) > 0
@@ -297,7 +384,7 @@ def _refine(state: StreamState) -> StreamState:
 
 def _with_model(
     state: StreamState,
-    solution: PathSolution,
+    fitted: _Fitted,
     columns: Columns,
     config: WindowConfig,
     means: Array,
@@ -306,11 +393,6 @@ def _with_model(
     rows, has_values, scaling = state.buffer.rows, columns.has_values, columns.scaling
     observed = ~np.isnan(rows)
     means[has_values] = scaling.mean
-    n_stages = len(solution.settings)
-    settings = rescale_ridges(solution.settings, config.stages, solution.D)
-    # Every second stage, counted from the end, is nearly as good for new rows at half the cost.
-    thin = slice((n_stages + 1) % 2, None, 2)
-    dictionary = Dictionary(solution.D, settings[thin], config.rounds)
     unit = np.full(state.width, np.nan)
     features = np.flatnonzero(columns.varying)
     unit[features] = (
@@ -320,15 +402,15 @@ def _with_model(
     )
     low, high = state.buffer.limits()
     model = WindowModel(
-        columns, dictionary, config.stages[:n_stages][thin], n_stages, unit, means, low, high
+        columns, fitted.model, fitted.stages, fitted.n_stages, unit, means, low, high
     )
     filled = np.where(observed, rows, np.nan_to_num(means))
     usable = observed[:, features].any(axis=1)
     part = filled[:, has_values]
     if len(features):
-        part[usable] = scaling.backward(solution.X)
+        part[usable] = scaling.backward(fitted.X)
     else:
-        part = scaling.backward(solution.X)
+        part = scaling.backward(fitted.X)
     filled[:, has_values] = np.where(observed[:, has_values], rows[:, has_values], part)
     return replace(
         state,

@@ -100,6 +100,8 @@ class PathSolution:
     settings: tuple[Setting, ...]  # of the stages that were reached, in order
     objective: float
     reason: StopReason  # why the last of them ended
+    fold: Array | None = None  # n x m, as imputed without the held-out entries that have selected
+    # the last stage; None if there were none
 
     @classmethod
     def empty(cls, X: Array, n_components: int) -> PathSolution:
