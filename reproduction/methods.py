@@ -22,7 +22,7 @@ from hirank.baselines import (
     SoftImpute,
 )
 from reproduction.cells import Method
-from reproduction.peers import Interpolation, LastValue
+from reproduction.peers import Interpolation, LastValue, ShuffledOnlineKFMC
 from reproduction.published import Algorithm1, Formula, OutOfSampleKFMC, OutOfSampleLRF
 
 ESTIMATORS: dict[str, Callable[..., Any]] = {
@@ -46,6 +46,7 @@ ESTIMATORS: dict[str, Callable[..., Any]] = {
     "OSE-KFMC": OutOfSampleKFMC,
     "interpolation": Interpolation,
     "last value": LastValue,
+    "OnlineKFMC, shuffled": ShuffledOnlineKFMC,
     "mean": SimpleImputer,
 }
 

@@ -1,9 +1,12 @@
-"""The simplest methods for rows in order: interpolation and the last value."""
+"""The simplest methods for rows in order, and what is left of an online method without order."""
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
+from hirank import OnlineKFMC
 from hirank._typing import Array
 
 
@@ -31,3 +34,19 @@ class LastValue:
         last = np.maximum.accumulate(np.where(np.isnan(X), -1, rows), axis=0)
         found = np.take_along_axis(X, np.maximum(last, 0), axis=0)
         return np.where(last < 0, 0.0, found)
+
+
+class ShuffledOnlineKFMC:
+    """Algorithm 2 with the rows in random order: what it owes to their order is lost."""
+
+    def __init__(self, *, random_state: int, **settings: Any) -> None:
+        self.random_state = random_state
+        self.settings = settings
+
+    def fit_transform(self, X: Array) -> Array:
+        """Impute X, n x m with NaN for missing entries."""
+        order = np.random.default_rng(self.random_state).permutation(len(X))
+        model = OnlineKFMC(**self.settings, random_state=self.random_state)
+        filled = np.empty_like(X)
+        filled[order] = model.fit_transform(X[order])
+        return filled
