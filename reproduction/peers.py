@@ -36,17 +36,12 @@ class LastValue:
         return np.where(last < 0, 0.0, found)
 
 
-class ShuffledOnlineKFMC:
+class ShuffledOnlineKFMC(OnlineKFMC):
     """Algorithm 2 with the rows in random order: what it owes to their order is lost."""
 
-    def __init__(self, *, random_state: int, **settings: Any) -> None:
-        self.random_state = random_state
-        self.settings = settings
-
-    def fit_transform(self, X: Array) -> Array:
+    def fit_transform(self, X: Array, y: Any = None, **params: Any) -> Array:
         """Impute X, n x m with NaN for missing entries."""
         order = np.random.default_rng(self.random_state).permutation(len(X))
-        model = OnlineKFMC(**self.settings, random_state=self.random_state)
         filled = np.empty_like(X)
-        filled[order] = model.fit_transform(X[order])
+        filled[order] = super().fit_transform(X[order], y, **params)
         return filled
