@@ -1,7 +1,5 @@
 """The path of a low-rank kernel matrix, its landmarks, and the model for new rows."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
@@ -100,9 +98,7 @@ def test_the_number_of_landmarks_grows_more_slowly_than_the_rows(rng):
 def test_landmarks_end_where_images_are_closer_to_their_span_than_the_smoothing(rng):
     noise = 1e-3 * rng.normal(size=(300, 8))
     X = rng.normal(size=(300, 2)) @ rng.normal(size=(2, 8)) + noise
-    smooth = replace(SETTING, beta=1e-2)
-
-    few, many = (SchattenPath(KERNEL).landmarks(X, one) for one in (smooth, SETTING))
+    few, many = (SchattenPath(KERNEL).landmarks(X, SETTING, enough) for enough in (1e-2, 1e-8))
 
     assert len(few) == 6  # the monomials of degree 2 at most in two variables
     assert len(many) == 6 + 6 * 3  # and their products with six directions of noise
@@ -110,7 +106,30 @@ def test_landmarks_end_where_images_are_closer_to_their_span_than_the_smoothing(
         KERNEL.matrix(X, X[few])
         * np.linalg.solve(KERNEL.matrix(X[few], X[few]), KERNEL.matrix(X[few], X)).T
     ).sum(axis=1)
-    assert left.max() <= smooth.beta
+    assert left.max() <= 1e-2
+
+
+def test_new_rows_have_more_landmarks_than_the_stage_that_was_fitted(rng):
+    X = rng.normal(size=(300, 2)) @ rng.normal(size=(2, 8)) + 1e-3 * rng.normal(size=(300, 8))
+    observed = rng.random(X.shape) >= 0.1
+    path = SchattenPath(KERNEL)
+    (end,) = fit(path, X, observed, last=0)
+
+    model = path.model(end, 0)
+
+    assert len(end.D) < len(model.D)
+    assert (model.D[:, None] == end.X).all(axis=2).any(axis=1).all()
+
+
+def test_a_given_number_of_landmarks_is_not_lowered_by_the_smoothing(rng):
+    X = rng.normal(size=(300, 2)) @ rng.normal(size=(2, 8)) + 1e-3 * rng.normal(size=(300, 8))
+    observed = rng.random(X.shape) >= 0.1
+
+    numbers = [
+        len(fit(SchattenPath(KERNEL, n_landmarks=n), X, observed, last=0)[0].D) for n in (None, 20)
+    ]
+
+    assert numbers[0] < 20 == numbers[1]
 
 
 def test_a_model_has_a_setting_for_each_stage_up_to_the_one_fitted(parabola):
@@ -122,7 +141,7 @@ def test_a_model_has_a_setting_for_each_stage_up_to_the_one_fitted(parabola):
         model = path.model(end, number)
 
         assert len(model.settings) == number + 1
-        assert (model.D == end.D).all()
+        assert len(model.D) == len(end.D) == 12
         # In units of k(d, d), which is 1, ridges are those of the stages; the first are narrow.
         n_narrow = min(N_NARROW, number)
         stages = [*default_path()[:n_narrow], *path.stages[n_narrow : number + 1]]

@@ -169,7 +169,8 @@ class VMC(IRLSImputer):
     n_landmarks : int or "auto", default="auto"
         Samples that represent all others in the kernel matrix, selected anew in each stage. All of
         them is exact; memory is proportional to their number. ``"auto"`` takes
-        ``3.8 * n_samples**0.6``, between 150 and 400.
+        ``3.8 * n_samples**0.6``, between 150 and 400, or fewer if the others are closer to their
+        span than the smoothing.
     max_iter : int, default=150
         Steps in each stage, at most.
     tol : float, default=1e-3

@@ -40,6 +40,11 @@ N_NARROW = 3  # stages of a dictionary's path, in place of the first of the own 
 MIN_LANDMARKS, MAX_LANDMARKS = 150, 400  # of the automatic rule
 
 
+def default_n_landmarks(n: int) -> int:
+    """Return how many rows of n represent all: more for more rows, but fewer and fewer of them."""
+    return int(np.clip(round(3.8 * n**0.6), MIN_LANDMARKS, MAX_LANDMARKS))
+
+
 @dataclass(frozen=True)
 class SchattenPath:
     """A kernel, its penalty, and the path along which the smoothing of the penalty falls."""
@@ -47,7 +52,7 @@ class SchattenPath:
     kernel: Kernel
     bandwidth: float = 1.0  # multiple of the mean distance of samples, if the kernel has none
     power: float = 0.5
-    n_landmarks: int | None = None  # None: by the number of samples
+    n_landmarks: int | None = None  # None: by the number of rows, and no more than a stage needs
     smoothing: float = LAST_SMOOTHING  # of the last stage
     max_iter: int = 100
     tol: float = 1e-3
@@ -59,16 +64,13 @@ class SchattenPath:
         gammas = np.geomspace(first, last, max(1, round(float(np.log10(first / last))) + 1))
         return tuple(Stage(self.bandwidth, float(gamma)) for gamma in gammas)
 
-    def landmarks(self, X: Array, setting: Setting) -> IntArray | None:
-        """Return the indices of rows of X, n x m, that represent all; None if all rows do."""
-        r = self.n_landmarks
-        if r is None:
-            r = int(np.clip(round(3.8 * len(X) ** 0.6), MIN_LANDMARKS, MAX_LANDMARKS))
-        if r >= len(X):
-            return None
-        # What is closer to their span than the smoothing is noise to this stage: landmarks that
-        # follow it keep a fit from becoming exact (docs/notes/schatten.md).
-        return pick_landmarks(X, setting.kernel, r, setting.beta)
+    def landmarks(self, X: Array, setting: Setting, enough: float = 0.0) -> IntArray | None:
+        """Return the indices of rows of X, n x m, that represent all; None if all rows do.
+
+        They end where all images are within a squared distance of `enough` from their span.
+        """
+        r = default_n_landmarks(len(X)) if self.n_landmarks is None else self.n_landmarks
+        return None if r >= len(X) else pick_landmarks(X, setting.kernel, r, enough)
 
     def model(
         self,
@@ -78,22 +80,25 @@ class SchattenPath:
         *,
         exact: bool = False,
     ) -> Dictionary:
-        """Return the model that imputes new rows from the span of the landmarks of a stage.
+        """Return the model that imputes new rows from the span of landmarks of the imputed table.
 
-        New rows first go through stages with a narrow kernel, which lead them to the right surface
-        (docs/notes/schatten.md). At the end of the path, `exact` landmarks, without imputed
-        entries, leave nothing to smooth.
+        They are as many as there may be: where they end with the smoothing, new rows are imputed
+        worse, since they have more to follow than the rows of the table. New rows first go through
+        stages with a narrow kernel, which lead them to the right surface (docs/notes/schatten.md).
+        At the end of the path, `exact` landmarks, without imputed entries, leave nothing to smooth.
         """
         stages, narrow = self.model_stages(number), min(N_NARROW, number)
+        landmarks = self.landmarks(end.X, end.setting)
+        D = end.X if landmarks is None else end.X[landmarks]
         before = [
-            resolve_stage(one, RBF() if i < narrow else self.kernel, end.D, end.D)
+            resolve_stage(one, RBF() if i < narrow else self.kernel, D, D)
             for i, one in enumerate(stages[:number])
         ]
         settings = [*before, end.setting]
         if exact and number + 1 == len(self.stages):
             stages += tuple(Stage(self.bandwidth, gamma) for gamma in EXACT_SMOOTHINGS)
             settings += [end.setting] * len(EXACT_SMOOTHINGS)
-        return Dictionary(end.D, rescale_ridges(settings, stages, end.D), bounds=bounds)
+        return Dictionary(D, rescale_ridges(settings, stages, D), bounds=bounds)
 
     def model_stages(self, number: int) -> tuple[Stage, ...]:
         """Return the stages of new rows if the path ends with a stage: first some narrow ones."""
@@ -122,7 +127,10 @@ class SchattenFitter:
     def fit_stage(self, path: SchattenPath, number: int, X: Array) -> SchattenEnd:
         """Fit one stage from an imputed table X, n x m, whose free entries are in the bounds."""
         setting = resolve_stage(path.stages[number], path.kernel, X, X)
-        landmarks = path.landmarks(X, setting)
+        # What is closer to their span than the smoothing is noise to this stage: landmarks that
+        # follow it keep a fit from becoming exact (docs/notes/schatten.md).
+        enough = setting.beta if path.n_landmarks is None else 0.0
+        landmarks = path.landmarks(X, setting, enough)
         solver = IRLS(
             self.fixed,
             self.workers,

@@ -17,7 +17,7 @@ from hirank.core.threads import Workers
 from hirank.kernels import Poly
 from hirank.models.dictionary import Dictionary
 from hirank.models.fit_dictionary import DictionaryProblem
-from hirank.models.fit_schatten import SchattenFitter, SchattenPath
+from hirank.models.fit_schatten import SchattenFitter, SchattenPath, default_n_landmarks
 from hirank.online.config import LowRankConfig
 from hirank.optim.early_stopping import is_as_good
 from hirank.optim.path import SolverConfig, Stage
@@ -93,6 +93,9 @@ class LowRankProblem:
         return SchattenPath(
             Poly(2, size),
             power=self.config.power,
+            # All of them: few stages are fitted, and the first with few landmarks would lose more
+            # than they gain (docs/notes/online.md).
+            n_landmarks=default_n_landmarks(len(self.X)),
             max_iter=min(self.solver.max_iter, self.config.max_iter),
             tol=self.config.tol * self.solver.tol,
         )

@@ -98,11 +98,15 @@ class LowRankKernels:
         """Yield a trial of degree 1 if a linear family was best so far and is behind now.
 
         Otherwise a table of low rank would look curved where this penalty is only solved better.
+        If the table is complete, or degree 2 perfect, that is preferred: new rows may have far
+        fewer observed entries than those from which entries were held out.
         """
         best = min(found, key=lambda one: one.loss)
         if before is not None and before.linear and best.loss < before.loss:
             spec = _poly(data, best.state.spec.weights, config, degree=1)
-            yield replace(self._fit_folds(spec, data, starts, before), linear=True)
+            trial = self._fit_folds(spec, data, starts, before)
+            complete, perfect = data.observed.all(), best.loss < config.perfect_error
+            yield replace(trial, linear=True, rejected=bool(complete or perfect))
 
     def _narrower(
         self,
