@@ -17,20 +17,20 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from enum import Enum
-from typing import Annotated, NamedTuple
+from typing import Annotated
 
 import numpy as np
 
-from hirank._typing import Array, BoolArray, Shape
+from hirank._typing import Array, Shape
 from hirank.core.columns import Columns
 from hirank.core.masking import mask_entries, mask_row_entries
 from hirank.core.threads import Workers
-from hirank.models.dictionary import Dictionary
 from hirank.models.fit_dictionary import DictionaryProblem, fit_dictionary, fit_path
 from hirank.models.refine_dictionary import grow_dictionary, refine_dictionary, renew_dictionary
 from hirank.online.buffer import Buffer, WindowModel, column_means, pad_features
 from hirank.online.config import WindowConfig
-from hirank.online.low_rank import HeldOutError, Landmarks, LowRankFit, LowRankProblem
+from hirank.online.fitted_window import FittedWindow, refit_low_rank, select_model
+from hirank.online.low_rank import Landmarks
 from hirank.online.prequential import PrequentialScores
 from hirank.online.rescale import (
     deviation,
@@ -39,7 +39,7 @@ from hirank.online.rescale import (
     scale_change,
     update_means,
 )
-from hirank.optim.path import PathSolution, Stage, rescale_ridges
+from hirank.optim.path import PathSolution, rescale_ridges
 
 
 class Update(Enum):
@@ -231,9 +231,9 @@ def _start(
         held_out = mask_entries(problem.observed, rng)
         with Workers() as workers:
             solution = fit_dictionary(problem, workers, rng, held_out=held_out)
-            fitted = _compare(solution, problem, held_out, config, workers)
+            fitted = select_model(solution, problem, held_out, config, workers)
     else:
-        fitted = _Fitted.from_path(PathSolution.empty(X, r), config)
+        fitted = FittedWindow.from_path(PathSolution.empty(X, r), config)
     means = np.full(state.width, np.nan) if state.model is None else state.model.means.copy()
     # Predictions of the model before may be far off: nothing to start from.
     forgotten = replace(state.buffer, predicted=np.full(rows.shape, np.nan))
@@ -272,7 +272,7 @@ def _refit(
     )
     with Workers() as workers:
         if low_rank:
-            fitted = _refit_low_rank(problem, held_out, start, model.n_stages, config, workers)
+            fitted = refit_low_rank(problem, held_out, start, model.n_stages, config, workers)
         else:
             D = columns.scaling.forward(model.columns.scaling.backward(dictionary.D))
             if problem.n_components > len(D):
@@ -281,85 +281,11 @@ def _refit(
                 D = renew_dictionary(D, filled, dictionary.settings[-1], config.batch_size)
             solution = fit_path(problem, start, D, held_out, workers, restart_after=())
             if cause is Cause.WINDOW:
-                fitted = _compare(solution, problem, held_out, config, workers, start)
+                fitted = select_model(solution, problem, held_out, config, workers, start)
             else:  # landmarks would not follow a change that goes on
-                fitted = _Fitted.from_path(solution, config)
+                fitted = FittedWindow.from_path(solution, config)
     state = replace(state, update=Update.REFITTED, cause=cause)
     return _with_model(state, fitted, columns, config, model.means.copy())
-
-
-class _Fitted(NamedTuple):
-    """What was fitted to a window."""
-
-    X: Array  # imputed rows, n x v
-    model: Dictionary | Landmarks
-    stages: tuple[Stage, ...]  # those of the model's settings
-    n_stages: int  # stages of the path
-
-    @classmethod
-    def from_path(cls, solution: PathSolution, config: WindowConfig) -> _Fitted:
-        n = len(solution.settings)
-        settings = rescale_ridges(solution.settings, config.stages, solution.D)
-        model = Dictionary(solution.D, settings[_thin(n)], config.rounds)
-        return cls(solution.X, model, config.stages[:n][_thin(n)], n)
-
-    @classmethod
-    def from_low_rank(cls, fit: LowRankFit, config: WindowConfig) -> _Fitted:
-        n = len(fit.stages)
-        model = Landmarks(fit.model.D, fit.model.settings[_thin(n)], config.rounds)
-        return cls(fit.X, model, fit.stages[_thin(n)], n)
-
-
-def _thin(n_stages: int) -> slice:
-    """Return every second stage, counted from the end: nearly as good at half the cost."""
-    return slice((n_stages + 1) % 2, None, 2)
-
-
-def _compare(
-    solution: PathSolution,
-    problem: DictionaryProblem,
-    held_out: BoolArray,
-    config: WindowConfig,
-    workers: Workers,
-    before: Array | None = None,
-) -> _Fitted:
-    """Return the dictionary, or a low-rank kernel matrix if that is far better.
-
-    `before`, n x v, is the window as imputed before a refit. If the rows since then have not
-    lowered the error, what is left of it is noise, and only the dictionary is considered.
-    """
-    settings = config.low_rank
-    if settings is None or solution.fold is None or not settings.allows(solution.fold):
-        return _Fitted.from_path(solution, config)
-    rival = HeldOutError.measure(solution.fold[held_out], problem.X[held_out])
-    fit = None
-    if before is None or rival.is_ahead(
-        HeldOutError.measure(before[held_out], problem.X[held_out]), settings.max_ratio
-    ):
-        low_rank = LowRankProblem.like(problem, held_out, settings, workers)
-        fit = low_rank.fit(solution.fold, rival)
-    if fit is None:
-        return _Fitted.from_path(solution, config)
-    return _Fitted.from_low_rank(fit, config)
-
-
-def _refit_low_rank(
-    problem: DictionaryProblem,
-    held_out: BoolArray,
-    start: Array,
-    n_stages: int,
-    config: WindowConfig,
-    workers: Workers,
-) -> _Fitted:
-    """Fit a low-rank kernel matrix again; without held-out entries up to the same stage."""
-    assert config.low_rank is not None
-    low_rank = LowRankProblem.like(problem, held_out, config.low_rank, workers)
-    if held_out.any():
-        fit = low_rank.fit(start)
-        assert fit is not None
-    else:
-        fit = low_rank.finish(start, min(config.low_rank.refit_stage, n_stages - 1), n_stages - 1)
-    return _Fitted.from_low_rank(fit, config)
 
 
 def _refine(state: StreamState) -> StreamState:
@@ -384,7 +310,7 @@ def _refine(state: StreamState) -> StreamState:
 
 def _with_model(
     state: StreamState,
-    fitted: _Fitted,
+    fitted: FittedWindow,
     columns: Columns,
     config: WindowConfig,
     means: Array,
