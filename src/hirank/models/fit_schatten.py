@@ -36,6 +36,7 @@ from hirank.optim.trace import Monitor
 # Measured in docs/notes/schatten.md: below 1e-8 nothing was gained.
 FIRST_SMOOTHING, LAST_SMOOTHING = 1e-1, 1e-8  # of the path, in units of the mean of k(x, x)
 EXACT_SMOOTHINGS = 1e-10, 1e-12  # further ones for new rows, if no landmark had missing entries
+TRIMMED_SMOOTHING = 1e-6  # in stages below, landmarks end with the smoothing
 N_NARROW = 3  # stages of a dictionary's path, in place of the first of the own one, for new rows
 MIN_LANDMARKS, MAX_LANDMARKS = 150, 400  # of the automatic rule
 
@@ -127,10 +128,10 @@ class SchattenFitter:
     def fit_stage(self, path: SchattenPath, number: int, X: Array) -> SchattenEnd:
         """Fit one stage from an imputed table X, n x m, whose free entries are in the bounds."""
         setting = resolve_stage(path.stages[number], path.kernel, X, X)
-        # What is closer to their span than the smoothing is noise to this stage: landmarks that
-        # follow it keep a fit from becoming exact (docs/notes/schatten.md).
-        enough = setting.beta if path.n_landmarks is None else 0.0
-        landmarks = path.landmarks(X, setting, enough)
+        # At the end of the path, what is closer to their span than the smoothing is rounding, and
+        # landmarks that follow it keep a fit from becoming exact (docs/notes/schatten.md).
+        trimmed = path.n_landmarks is None and path.stages[number].beta < TRIMMED_SMOOTHING
+        landmarks = path.landmarks(X, setting, setting.beta if trimmed else 0.0)
         solver = IRLS(
             self.fixed,
             self.workers,
