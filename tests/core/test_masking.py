@@ -11,7 +11,6 @@ from hirank.core.masking import (
     mask_gaps,
     mask_row_entries,
     mask_uniform,
-    missing_in_runs,
 )
 from hirank.datasets import missing_gaps, uniform_missing
 from hirank.models.gaps import gap_lengths
@@ -283,18 +282,3 @@ def test_no_stretches_are_held_out_of_complete_or_tiny_tables(rng):
 
     assert not mask_gaps(np.ones((500, 10), bool), rng).any()
     assert not mask_gaps(tiny, rng).any()
-
-
-@pytest.mark.parametrize("rate", [0.1, 0.3, 0.7])
-def test_gaps_are_runs_and_single_entries_are_not(rate, rng):
-    gaps = missing_gaps((1000, 20), rate, gaps=20, random_state=0)
-
-    assert missing_in_runs(gaps)
-    assert not missing_in_runs(rng.permutation(gaps))
-    assert not missing_in_runs(uniform_missing((1000, 20), rate, random_state=0))
-
-
-def test_complete_and_empty_tables_have_no_runs():
-    assert not missing_in_runs(np.ones((100, 3), bool))
-    assert not missing_in_runs(np.zeros((100, 3), bool))
-    assert not missing_in_runs(np.ones((0, 3), bool))

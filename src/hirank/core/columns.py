@@ -8,7 +8,7 @@ from typing import Annotated, NamedTuple
 import numpy as np
 
 from hirank._text import abbreviated, plural
-from hirank._typing import Array, BoolArray, Shape
+from hirank._typing import Array, BoolArray, IntArray, Shape
 from hirank.core.bounds import Bounds
 from hirank.core.scaling import Scaling
 from hirank.exceptions import InputError
@@ -83,6 +83,13 @@ class Columns:
         if self.scaling.varying.any():
             values[empty] = self.scaling.mean
         return self.constrain(values, self.integers)
+
+    def unscale_entries(self, values: Array, columns: IntArray) -> Array:
+        """Return single entries, h, of some of the v features that vary, in units of the data."""
+        h = np.arange(len(values))
+        rows = np.zeros((len(h), int(self.scaling.varying.sum())))
+        rows[h, columns] = values
+        return self.scaling.backward(rows)[h, np.flatnonzero(self.scaling.varying)[columns]]
 
     def constrain(self, values: Array, integers: BoolArray | None = None) -> Array:
         """Return values, n x k, within the bounds, rounded where `integers` is True."""

@@ -37,6 +37,12 @@ class MaskingConfig:
     min_incomplete: int = 30  # with fewer in incomplete columns, complete ones are used as well
     # Gaps.
     min_run_ratio: float = 3.0  # mean length of gaps over that of as many entries at random
+    # Patterns of rows.
+    min_pair_ratio: float = 1.5  # pairs of entries that are missing in a row over those by chance,
+    min_pair_deviations: float = 5.0  # and how many standard deviations above
+    min_common: float = 0.6  # rows in which two columns are missing over those in which one is
+    max_patterns: int = 1000  # rows whose patterns are laid on others
+    n_receivers: int = 20  # rows of which the most suitable one receives a pattern
     # Single rows, in streams.
     min_row: int = 3  # no entry of a row with fewer observed ones is held out
 
@@ -196,25 +202,6 @@ def mask_gaps(
         mask[:, column] = _mask_column_gaps(known_there, share, rng)
     mask = _drop_small(_restore(mask, units, min_per_row=1), config)
     return mask[:, inverse]
-
-
-def missing_in_runs(observed: BoolArray, config: MaskingConfig = DEFAULTS) -> bool:
-    """Return whether missing entries, n x m, follow each other in far longer runs than by chance.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from hirank.core.masking import missing_in_runs
-    >>> observed = np.arange(400)[:, None] % 40 + np.zeros((1, 9)) > 8
-    >>> missing_in_runs(observed), missing_in_runs(np.random.default_rng(0).permutation(observed))
-    (True, False)
-    """
-    missing = ~observed
-    begins = missing.copy()
-    begins[1:] &= observed[:-1]
-    # Where a share p of a column is missing at random, runs begin at a share p (1 - p) of it.
-    by_chance = float((missing.sum(axis=0) * observed.mean(axis=0)).sum()) if len(observed) else 0.0
-    return by_chance > config.min_run_ratio * int(begins.sum())
 
 
 def _mask_column_gaps(known: BoolArray, share: float, rng: np.random.Generator) -> BoolArray:

@@ -54,12 +54,15 @@ class TailCompression:
     upper: Annotated[Array, Shape("m")]
     min_inlier: Annotated[Array, Shape("m", finite=False)]  # in units of the data; infinite in
     max_inlier: Annotated[Array, Shape("m", finite=False)]  # columns without outliers
+    deviation: Annotated[Array, Shape("m")]  # standard deviation of inliers, in units of the data
 
     def check(self) -> None:
         """Raise ValueError if the parts do not fit together."""
         ordered = (self.lower <= self.upper).all() and (self.min_inlier <= self.max_inlier).all()
         if not ordered:
             raise ValueError("lower limits must not exceed upper ones")
+        if not (self.deviation[self.compressed] > 0).all():
+            raise ValueError("deviation must be positive")
 
 
 @dataclass(frozen=True)
@@ -132,15 +135,23 @@ class Scaling:
             compressed &= amounts & (plain.spread > MIN_HEAVY * unit)
         compressed &= plain.varying
         if not compressed.any():
-            return _add_tails(plain, plain.mean, compressed, known, low, high)
+            return _add_tails(plain, plain, compressed, known, low, high)
         near = np.clip(known, median - CLIP * unit, median + CLIP * unit)
         clipped = _measure_standard(np.where(compressed, near, known), X.dtype, scale=True)
-        return _add_tails(clipped, plain.mean, compressed, known, low, high)
+        return _add_tails(clipped, plain, compressed, known, low, high)
 
     @property
     def varying(self) -> BoolArray:
         """Which of the m columns vary."""
         return self.spread > 0
+
+    @property
+    def deviation(self) -> Array:
+        """Standard deviations of the columns that vary, in units of the data, v."""
+        v = self.varying
+        if self.tails is None:
+            return self.spread[v]
+        return np.where(self.tails.compressed, self.tails.deviation, self.spread)[v]
 
     def inliers(self, X: Array) -> BoolArray:
         """Return which entries of the columns that vary are not outliers, n x m -> n x v.
@@ -210,17 +221,20 @@ def _measure_standard(known: Array, dtype: np.dtype[np.floating], *, scale: bool
 
 
 def _add_tails(
-    plain: Scaling, mean: Array, compressed: BoolArray, known: Array, low: Array, high: Array
+    scaling: Scaling, plain: Scaling, compressed: BoolArray, known: Array, low: Array, high: Array
 ) -> Scaling:
-    """Return the scaling with the limits of tails and inliers; `known` is without outliers."""
+    """Return a scaling with the limits of tails and inliers; `plain` is that without tails.
+
+    `known` is without outliers.
+    """
     if not compressed.any() and not np.isfinite(high).any():
-        return plain
-    spread = np.where(plain.varying, plain.spread, 1)
-    lower = (np.nanmin(known, axis=0) - plain.center) / spread
-    upper = (np.nanmax(known, axis=0) - plain.center) / spread
+        return scaling
+    spread = np.where(scaling.varying, scaling.spread, 1)
+    lower = (np.nanmin(known, axis=0) - scaling.center) / spread
+    upper = (np.nanmax(known, axis=0) - scaling.center) / spread
     lower, upper = np.where(compressed, lower, 0), np.where(compressed, upper, 0)
-    tails = TailCompression(compressed, lower, upper, low, high)
-    return Scaling(plain.center, plain.spread, mean, tails)
+    tails = TailCompression(compressed, lower, upper, low, high, plain.spread)
+    return Scaling(scaling.center, scaling.spread, plain.mean, tails)
 
 
 def _find_tails(known: Array, median: Array, unit: Array) -> BoolArray:

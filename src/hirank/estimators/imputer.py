@@ -268,8 +268,10 @@ class Imputer(BaseImputer[FittedImputer]):
             A dictionary that prints as text: ``selected`` (trials with their weights and
             parameters), ``stop_reason``, ``seconds``, ``verdict`` (a sentence) and ``n_held_out``.
             If entries were held out also ``error`` and ``linear_error`` (root mean square, column
-            mean = 1), ``mean_error``, ``features`` (the same for each feature, with a remark) and
-            ``sparse_rows`` (the number of rows with two observed entries or fewer).
+            mean = 1), ``mean_error``, ``features`` (the same for each feature, with a remark),
+            ``sparse_rows`` (the number of rows with two observed entries or fewer) and
+            ``unjudged`` (the part of the missing entries whose row is unlike any in which they are
+            observed, so that nothing shows their error).
 
         Examples
         --------

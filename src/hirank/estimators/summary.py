@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from hirank._text import plural
-from hirank._typing import Array
+from hirank._typing import Array, IntArray
 from hirank.core.columns import Columns
 from hirank.estimators.columns import Names
 from hirank.estimators.fitted import FittedImputer
+from hirank.selection.significance import CLEAR_GAIN, gain
 from hirank.selection.trial import HeldOut
 
 MIN_ENTRIES = 5
@@ -21,6 +22,8 @@ SAME, MUCH = 1.03, 1.5
 """Ratios of errors that count as equal, and as much larger."""
 MAX_SPARSE = 2
 """Observed entries up to which a row is sparsely observed."""
+MIN_UNJUDGED = 0.01
+"""Part of the missing entries from which the text mentions those that cannot be judged."""
 UNKNOWN = "No entries were held out, so the error of imputed values is not known."
 MAX_LISTED = 12
 """Features that the text lists, worst first."""
@@ -62,42 +65,78 @@ def summarize(fitted: FittedImputer, names: Names) -> Summary:
     held_out = fitted.search.held_out
     if held_out is None:
         return Summary(facts)
-    truth, means = held_out.truth, fitted.columns.scaled_means
-    scale = _rms(truth - means[held_out.columns]) or np.nan
+    errors = _Errors.measure(fitted.columns, held_out)
+    scale = _rms(errors.mean) or np.nan
     facts |= {
-        "n_held_out": len(truth),
-        "error": _rms(held_out.imputed - truth) / scale,
-        "linear_error": _rms(held_out.linear - truth) / scale,
+        "n_held_out": len(errors.own),
+        "error": _rms(errors.own) / scale,
+        "linear_error": _rms(errors.linear) / scale,
         "mean_error": 1.0,
-        "features": _features(fitted.columns, held_out, names),
+        "features": _features(fitted.columns, errors, names),
         "sparse_rows": fitted.n_sparse_rows,
+        "unjudged": fitted.search.unlike,
     }
-    with np.errstate(divide="ignore", invalid="ignore"):
-        squared, absolute = (
-            size(held_out.linear - truth) / size(held_out.imputed - truth)
-            for size in (_rms, _mean_absolute)
-        )
-    facts["verdict"] = _verdict(facts["error"], squared, absolute)
+    facts["verdict"] = _verdict(facts["error"], *_gains(errors))
     return Summary(facts)
 
 
-def _features(columns: Columns, held_out: HeldOut, names: Names) -> list[dict[str, Any]]:
+class _Errors(NamedTuple):
+    """Errors at h held-out entries, in standard deviations of their features.
+
+    They are those of the units of the data: where long tails are compressed, errors in the tails
+    are larger than they are to the models.
+    """
+
+    rows: IntArray
+    columns: IntArray  # among the v features that vary
+    own: Array
+    linear: Array  # of the best linear family; NaN without one
+    mean: Array  # of the column means
+
+    @classmethod
+    def measure(cls, columns: Columns, held_out: HeldOut) -> _Errors:
+        """Return the errors of what was imputed for held-out entries."""
+        at, scaling = held_out.columns, columns.scaling
+        truth, own, linear = (
+            columns.unscale_entries(x, at)
+            for x in (held_out.truth, held_out.imputed, held_out.linear)
+        )
+        mean = scaling.mean[scaling.varying][at]
+        errors = (np.abs(x - truth) / scaling.deviation[at] for x in (own, linear, mean))
+        return cls(held_out.rows, at, *errors)
+
+
+def _gains(errors: _Errors) -> tuple[float, float]:
+    """Return root mean square and mean absolute error of linear methods over those of the stack.
+
+    A gain that may be chance is none: the ratio is at most 1 then.
+    """
+    ratios = []
+    for power in (2, 1):
+        linear, own = errors.linear**power, errors.own**power
+        with np.errstate(divide="ignore", invalid="ignore"):
+            ratio = float((np.mean(linear) / np.mean(own)) ** (1 / power))
+        is_clear = gain(linear, own, errors.rows) > CLEAR_GAIN
+        ratios.append(ratio if is_clear or np.isnan(ratio) else min(ratio, 1.0))
+    return ratios[0], ratios[1]
+
+
+def _features(columns: Columns, errors: _Errors, names: Names) -> list[dict[str, Any]]:
     """Return the errors of each feature that varies, relative to its mean, with a remark."""
-    rows, means = [], columns.scaled_means
+    rows = []
     for v, j in enumerate(np.flatnonzero(columns.varying)):
-        own = held_out.columns == v
+        here = errors.columns == v
         row: dict[str, Any] = {
             "feature": str(names[j]) if names is not None else int(j),
-            "n_held_out": int(own.sum()),
+            "n_held_out": int(here.sum()),
             "error": np.nan,
             "linear_error": np.nan,
             "remark": "",
         }
-        if own.sum() >= MIN_ENTRIES:
-            truth = held_out.truth[own]
-            scale = _rms(truth - means[v]) or np.nan
-            row["error"] = _rms(held_out.imputed[own] - truth) / scale
-            row["linear_error"] = _rms(held_out.linear[own] - truth) / scale
+        if here.sum() >= MIN_ENTRIES:
+            scale = _rms(errors.mean[here]) or np.nan
+            row["error"] = _rms(errors.own[here]) / scale
+            row["linear_error"] = _rms(errors.linear[here]) / scale
             row["remark"] = _remark(row["error"])
         rows.append(row)
     return rows
@@ -133,10 +172,6 @@ def _verdict(error: float, squared: float, absolute: float) -> str:
     return f"Nonlinear models pay off: the best linear method has {ratio:.2f} times the {kind}."
 
 
-def _mean_absolute(x: Array) -> float:
-    return float(np.mean(np.abs(x)))
-
-
 def _rms(x: Array) -> float:
     return float(np.sqrt(np.mean(x**2)))
 
@@ -164,6 +199,12 @@ def _lines(facts: dict[str, Any]) -> list[str]:
     if len(ranked) > MAX_LISTED:
         others = plural(len(ranked) - MAX_LISTED, "feature")
         lines.append(f"  ... and {others} with smaller errors")
+    if facts["unjudged"] >= MIN_UNJUDGED:
+        lines += [
+            "",
+            f"{facts['unjudged']:.0%} of the missing entries are in rows unlike any in which they "
+            "are observed: their error cannot be judged.",
+        ]
     if facts["sparse_rows"]:
         rows = plural(facts["sparse_rows"], "row has", "rows have")
         lines += ["", f"{rows} {MAX_SPARSE} observed entries or fewer: imputed values are guesses."]

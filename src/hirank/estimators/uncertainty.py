@@ -113,20 +113,13 @@ def held_out_entries(fitted: FittedImputer) -> dict[str, NDArray[Any]]:
     held_out, columns = fitted.search.held_out, fitted.columns
     if held_out is None:
         return {}
-    h = np.arange(len(held_out.truth))
-    v, kept = int(columns.scaling.varying.sum()), np.flatnonzero(columns.scaling.varying)
-
-    def unscaled(values: Array) -> Array:
-        rows = np.zeros((len(h), v))
-        rows[h, held_out.columns] = values
-        return columns.scaling.backward(rows)[h, kept[held_out.columns]]
-
     return {
         "row": held_out.rows.copy(),
         "feature": np.flatnonzero(columns.varying)[held_out.columns],
-        "truth": unscaled(held_out.truth),
-        "imputed": unscaled(held_out.imputed),
-        "linear": unscaled(held_out.linear),
+        **{
+            name: columns.unscale_entries(getattr(held_out, name), held_out.columns)
+            for name in ("truth", "imputed", "linear")
+        },
     }
 
 

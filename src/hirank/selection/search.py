@@ -8,7 +8,13 @@ import numpy as np
 
 from hirank._typing import Array, BoolArray, IntArray
 from hirank.core.bounds import Bounds
-from hirank.core.masking import make_folds, missing_in_runs
+from hirank.core.masking import MaskingConfig, make_folds
+from hirank.core.missingness import (
+    Folds,
+    make_pattern_folds,
+    missing_in_blocks,
+    missing_in_runs,
+)
 from hirank.core.threads import Workers
 from hirank.exceptions import FewEntriesWarning, NoModelWarning, warn
 from hirank.models.em import fit_mixture, independent_gaussian
@@ -21,6 +27,7 @@ from hirank.selection.dictionary_search import Dictionaries
 from hirank.selection.low_rank_kernels import LowRankKernels
 from hirank.selection.narrow_tables import find_exact
 from hirank.selection.refit import averaging_factor, gives_deviations, refit
+from hirank.selection.significance import beats_constants
 from hirank.selection.temporal import Timeline
 from hirank.selection.trial import (
     FIT_FAILURES,
@@ -88,16 +95,13 @@ def search(
     x, seen = np.where(observed, X, 0)[rows], observed[rows]
     timeline = None if times is None else Timeline(times[rows])
     with Workers() as workers:
-        folds: list[BoolArray] = []
-        if timeline is not None:
-            folds = timeline.make_folds(seen, rng, config.masking)
-        elif missing_in_runs(seen, config.masking):
-            # Rows next to each other miss the same features; held-out entries must be like that.
-            folds = Timeline(np.arange(len(seen))).make_folds(seen, rng, config.masking)
+        folds = _hold_out(seen, timeline, rng, config.masking)
         data = SearchData(
             X=x,
             observed=seen,
-            folds=folds or make_folds(seen, rng, config=config.masking),
+            folds=folds.masks,
+            judged=folds.judged,
+            unlike=folds.unlike,
             means=np.zeros(x.shape[1]) if means is None else means,
             spread=np.ones(x.shape[1]) if spread is None else spread,
             config=config,
@@ -125,6 +129,23 @@ def _sample_rows(n: int, times: Array | None, max_rows: int, rng: np.random.Gene
     return order[np.sort(rng.choice(n, max_rows, replace=False))]
 
 
+def _hold_out(
+    observed: BoolArray,
+    timeline: Timeline | None,
+    rng: np.random.Generator,
+    config: MaskingConfig,
+) -> Folds:
+    """Return the entries to hold out, n x v: they are missing as the table's own values are."""
+    if timeline is None and missing_in_runs(observed, config):
+        # Rows next to each other miss the same features; held-out entries must be like that.
+        timeline = Timeline(np.arange(len(observed)))
+    if timeline is None and missing_in_blocks(observed, config):
+        return make_pattern_folds(observed, rng, config=config)
+    masks = [] if timeline is None else timeline.make_folds(observed, rng, config)
+    masks = masks or make_folds(observed, rng, config=config)
+    return Folds(masks, sum(masks, np.zeros(observed.shape, bool)))
+
+
 def _select(data: SearchData, candidates: Sequence[Candidate]) -> tuple[Selected, Array]:
     """Compare, stack and refit; also return the table of the first fold as it was imputed."""
     if not data.folds:
@@ -139,9 +160,7 @@ def _select(data: SearchData, candidates: Sequence[Candidate]) -> tuple[Selected
     exact = find_exact([trial for trial in working if not trial.rejected], data)
     finalists = _best_of_each_family(working, exact)
     if exact is None:
-        weights = stacking_weights(
-            np.stack([data.at_held_out(one.filled) for one in finalists], axis=1), data.truth
-        )
+        weights = _weigh(finalists, data)
     else:
         weights = np.array([float(one is exact) for one in finalists])
     stacked = refit(finalists, weights, data)
@@ -150,7 +169,7 @@ def _select(data: SearchData, candidates: Sequence[Candidate]) -> tuple[Selected
         *(trial.result(0.0) for trial in others),
         *(trial.result(w) for trial, w in zip(finalists, weights.tolist(), strict=True)),
     ]
-    result = SearchResult(tuple(results), _held_out(finalists, weights, data))
+    result = SearchResult(tuple(results), _held_out(finalists, weights, data), data.unlike)
     first_fold = np.tensordot(weights, np.stack([one.filled[0] for one in finalists]), axes=1)
     factor = averaging_factor(finalists, weights, data)
     return Selected(*stacked, None, result, factor), first_fold
@@ -183,8 +202,24 @@ def _best_of_each_family(trials: Sequence[Trial], exact: Trial | None = None) ->
     ]
 
 
-def _held_out(trials: Sequence[Trial], weights: Array, data: SearchData) -> HeldOut:
+def _weigh(trials: Sequence[Trial], data: SearchData) -> Array:
+    """Return the stacking weights of trials; column means have all if nothing is better."""
+    imputed = np.stack([data.at_held_out(one.filled) for one in trials], axis=1)
+    weights = stacking_weights(imputed, data.truth)
+    is_means = np.array([isinstance(one.candidate, ColumnMeans) for one in trials])
+    if not is_means.any():
+        return weights
     rows, columns = np.concatenate([np.argwhere(held_out) for held_out in data.folds]).T
+    medians = np.nanmedian(np.where(data.observed, data.X, np.nan), axis=0)[columns]
+    means = imputed[:, np.argmax(is_means)]
+    is_better = beats_constants(imputed @ weights, data.truth, means, medians, rows)
+    return weights if is_better else is_means.astype(np.float64)
+
+
+def _held_out(trials: Sequence[Trial], weights: Array, data: SearchData) -> HeldOut:
+    """Return the held-out entries by which errors are judged, as all trials imputed them."""
+    rows, columns = np.concatenate([np.argwhere(held_out) for held_out in data.folds]).T
+    judged = data.judged[rows, columns]
     imputed = np.stack([data.at_held_out(one.filled) for one in trials], axis=1)
     linear = min((one for one in trials if one.linear), key=lambda one: one.loss, default=None)
     gaussian = gives_deviations(trials)
@@ -200,7 +235,7 @@ def _held_out(trials: Sequence[Trial], weights: Array, data: SearchData) -> Held
         by_family=imputed[:, weights > 0],
         linear=np.full(len(rows), np.nan) if linear is None else data.at_held_out(linear.filled),
         deviation=deviation,
-    )
+    ).take(judged)
 
 
 def _without_selection(data: SearchData, failed: Sequence[Trial] = ()) -> tuple[Selected, Array]:

@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from hirank._typing import Array, BoolArray, IntArray
-from hirank.core.masking import MaskingConfig, make_folds, mask_gaps
+from hirank.core.masking import MaskingConfig, mask_gaps
+from hirank.core.missingness import columns_missing_together
 from hirank.models.temporal_smoother import TemporalSmoother, fit_smoother
 from hirank.selection.trial import SearchData, Selected
 
@@ -25,10 +26,14 @@ class Timeline:
     def make_folds(
         self, observed: BoolArray, rng: np.random.Generator, config: MaskingConfig
     ) -> list[BoolArray]:
-        """Return entries to hold out, n x v, in gaps like those of the table, or single ones."""
+        """Return entries to hold out, n x v, in gaps like those of the table; none without gaps.
+
+        Columns that are missing together, such as those of one device, are held out together.
+        """
         held_out = np.zeros(observed.shape, bool)
-        held_out[self.order] = mask_gaps(observed[self.order], rng, config=config)
-        return [held_out] if held_out.any() else make_folds(observed, rng, config=config)
+        groups = columns_missing_together(observed, config)
+        held_out[self.order] = mask_gaps(observed[self.order], rng, groups=groups, config=config)
+        return [held_out] if held_out.any() else []
 
     def with_smoother(self, data: SearchData, selected: Selected, first_fold: Array) -> Selected:
         """Fit the smoother, and impute the held-out entries of the first fold with it as well.
@@ -51,7 +56,7 @@ class Timeline:
         if entries is None or not held_out.any():
             return selected
         imputed = self.combine(smoother, data.X, data.observed & ~held_out, first_fold)
-        mine = replace(entries.first(int(held_out.sum())), imputed=imputed[held_out])
+        mine = replace(entries.take(slice(int(held_out.sum()))), imputed=imputed[held_out])
         result = replace(selected.result, held_out=mine)
         return selected._replace(result=result, error_factor=1.0)
 

@@ -34,6 +34,8 @@ class SearchData:
     X: Array  # n x v; 0 where not observed
     observed: BoolArray  # n x v
     folds: list[BoolArray]  # entries that are held out together, n x v each
+    judged: BoolArray  # n x v; held-out entries that are like the missing ones
+    unlike: float  # part of the missing entries that no held-out entry is like
     means: Array  # v; column means, to which errors are relative
     spread: Array  # v; spread of each feature in units of the data
     config: SearchConfig
@@ -200,9 +202,9 @@ class HeldOut:
     linear: Annotated[Array, Shape("h", finite=False)]  # by the best linear family; NaN without one
     deviation: Annotated[Array, Shape("h")]  # given by the mixture; 0 without one
 
-    def first(self, h: int) -> HeldOut:
-        """Return the first `h` entries, which are those of the first fold."""
-        return HeldOut(**{f.name: getattr(self, f.name)[:h] for f in fields(self)})
+    def take(self, index: BoolArray | slice) -> HeldOut:
+        """Return some of the entries."""
+        return HeldOut(**{f.name: getattr(self, f.name)[index] for f in fields(self)})
 
     def at_rows(self, rows: IntArray) -> HeldOut:
         """Return the entries with their row numbers among `rows` of a larger table."""
@@ -224,6 +226,7 @@ class SearchResult:
 
     trials: tuple[TrialResult, ...]
     held_out: HeldOut | None  # None: too few entries to hold any out
+    unlike: float = 0.0  # part of the missing entries that no held-out entry is like
 
     @property
     def selected(self) -> list[TrialResult]:
@@ -260,6 +263,8 @@ class SearchResult:
         """Raise ValueError if the parts do not fit together."""
         if not self.selected:
             raise ValueError("no trial has a positive weight")
+        if not 0 <= self.unlike <= 1:
+            raise ValueError(f"unlike must be between 0 and 1; got {self.unlike!r}")
 
 
 class Selected(NamedTuple):

@@ -1,0 +1,171 @@
+"""How the values of a table are missing: single entries, rows with common patterns, runs in time.
+
+Errors at held-out entries show those at missing entries only if both are alike. A group of sensors
+that fails together leaves nothing of the group to impute from, and single held-out entries are
+easier than that. So entries are held out as the table's own values are missing
+(docs/notes/missingness.md).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from hirank._typing import Array, BoolArray, IntArray
+from hirank.core.masking import MaskingConfig, make_folds
+
+DEFAULTS = MaskingConfig()
+
+
+@dataclass(frozen=True)
+class Folds:
+    """Entries to hold out, and those of them by which errors are judged."""
+
+    masks: list[BoolArray]  # entries that are held out together, n x m each
+    judged: BoolArray  # n x m; entries that are held out as the table's own values are missing
+    unlike: float = 0.0  # part of the missing entries that no held-out entry is like
+
+
+def missing_in_runs(observed: BoolArray, config: MaskingConfig = DEFAULTS) -> bool:
+    """Return whether missing entries, n x m, follow each other in far longer runs than by chance.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from hirank.core.missingness import missing_in_runs
+    >>> observed = np.arange(400)[:, None] % 40 + np.zeros((1, 9)) > 8
+    >>> missing_in_runs(observed), missing_in_runs(np.random.default_rng(0).permutation(observed))
+    (True, False)
+    """
+    missing = ~observed
+    begins = missing.copy()
+    begins[1:] &= observed[:-1]
+    # Where a share p of a column is missing at random, runs begin at a share p (1 - p) of it.
+    by_chance = float((missing.sum(axis=0) * observed.mean(axis=0)).sum()) if len(observed) else 0.0
+    return by_chance > config.min_run_ratio * int(begins.sum())
+
+
+def missing_in_blocks(observed: BoolArray, config: MaskingConfig = DEFAULTS) -> bool:
+    """Return whether columns are missing in the same rows, n x m, far more often than by chance.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from hirank.core.missingness import missing_in_blocks
+    >>> rng = np.random.default_rng(0)
+    >>> together = np.repeat(rng.random((200, 2)) < 0.8, 3, axis=1)
+    >>> missing_in_blocks(together), missing_in_blocks(rng.random((200, 6)) < 0.8)
+    (True, False)
+    """
+    missing = (~observed).astype(np.float64)
+    per_row, rates = missing.sum(axis=1), missing.mean(axis=0)
+    pairs = float((per_row * (per_row - 1)).sum() / 2)
+    by_chance = len(observed) * float(rates.sum() ** 2 - (rates**2).sum()) / 2
+    margin = config.min_pair_deviations * np.sqrt(by_chance + 1)
+    return pairs > max(config.min_pair_ratio * by_chance, by_chance + margin)
+
+
+def columns_missing_together(observed: BoolArray, config: MaskingConfig = DEFAULTS) -> IntArray:
+    """Return a label for each of m columns; those that are missing in the same rows share one.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from hirank.core.missingness import columns_missing_together
+    >>> columns_missing_together(np.array([[1, 0, 0], [1, 1, 1], [0, 1, 1]], bool))
+    array([0, 1, 1])
+    """
+    missing = (~observed).astype(np.float64)
+    both = missing.T @ missing
+    either = np.add.outer(np.diag(both), np.diag(both)) - both
+    alike = both > config.min_common * np.maximum(either, 1)
+    labels = np.arange(observed.shape[1])
+    for column, row in enumerate(alike):
+        row[column] = True
+        labels[np.isin(labels, labels[row])] = labels[row].min()
+    return labels
+
+
+def make_pattern_folds(
+    observed: BoolArray, rng: np.random.Generator, *, config: MaskingConfig = DEFAULTS
+) -> Folds:
+    """Return folds in which rows miss what other rows of the table miss.
+
+    The pattern of missing columns of a row is laid on another row, which observes as much as
+    possible of what the first one observes and of what it misses. About half of the held-out
+    entries of a fold come from there; the others are single entries of other rows, so that models
+    are selected on both. Where patterns cannot be laid anywhere, all are single entries.
+
+    Parameters
+    ----------
+    observed : bool array, n x m
+    rng : Generator
+    config : MaskingConfig
+    """
+    single = make_folds(observed, rng, config=config)
+    none = np.zeros(observed.shape, bool)
+    donors = rng.permutation(np.flatnonzero((~observed).any(axis=1) & observed.any(axis=1)))
+    donors = donors[: config.max_patterns]
+    if not single or not len(donors):
+        return Folds(single, sum(single, none))
+    masks = _lay_patterns(observed, donors, rng, len(single), config)
+    judged = sum(masks, none)
+    if judged.sum() < config.min_masked:
+        return Folds(single, sum(single, none), _unlike(observed, donors))
+    receivers = judged.sum(axis=1) > 0
+    for mask, other in zip(masks, single, strict=True):
+        # Half as many as a fold has without patterns.
+        mask |= other & ~receivers[:, None] & (rng.random(observed.shape) < 0.5)
+    return Folds(masks, judged, _unlike(observed, donors))
+
+
+def _lay_patterns(
+    observed: BoolArray,
+    donors: IntArray,
+    rng: np.random.Generator,
+    n_folds: int,
+    config: MaskingConfig,
+) -> list[BoolArray]:
+    """Return a mask, n x m, for each fold; each row receives a pattern in one fold at most."""
+    known = observed.astype(np.float32)
+    has, lacks = known[donors], 1 - known[donors]
+    wanted = observed.sum() / config.n_parts / 2
+    free = rng.permutation(len(observed))
+    masks = [np.zeros(observed.shape, bool) for _ in range(n_folds)]
+    next_donor = 0
+    for mask in masks:
+        while mask.sum() < wanted and len(free) and next_donor < 4 * len(donors):
+            donor = next_donor % len(donors)
+            next_donor += 1
+            some = free[: config.n_receivers]
+            # How much of what the donor has is left, and how much of what it lacks is judged.
+            left, gained = known[some] @ has[donor], known[some] @ lacks[donor]
+            score = left / has[donor].sum() + gained / lacks[donor].sum()
+            best = int(np.argmax(np.where((left > 0) & (gained > 0), score, -1)))
+            if left[best] <= 0 or gained[best] <= 0 or left[best] < 0.5 * has[donor].sum():
+                free = np.roll(free, -len(some))
+                continue
+            receiver = some[best]
+            mask[receiver] = observed[receiver] & (lacks[donor] > 0)
+            free = np.concatenate([free[len(some) :], np.delete(some, best)])
+    return [_keep_columns(mask, observed) for mask in masks]
+
+
+def _keep_columns(mask: BoolArray, observed: BoolArray) -> BoolArray:
+    """Return a mask that leaves each column two entries, as models need their spread."""
+    mask[:, (observed & ~mask).sum(axis=0) < 2] = False
+    return mask
+
+
+def _unlike(observed: BoolArray, donors: IntArray) -> float:
+    """Return the part of the missing entries of donors that nothing observed is like.
+
+    An entry is like a missing one if its row also observes half of what is observed there.
+    """
+    known: Array = observed.astype(np.float32)
+    has = known[donors]
+    alike = known @ has.T >= 0.5 * has.sum(axis=1)  # n x d
+    seen = alike.T.astype(np.float32) @ known > 0  # d x m
+    missing = has == 0
+    return float((missing & ~seen).sum() / max(missing.sum(), 1))
