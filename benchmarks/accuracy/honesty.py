@@ -73,7 +73,7 @@ def heavy(seed: int) -> np.ndarray:
     rng = np.random.default_rng(seed)
     Z = rng.standard_t(3, size=(400, 3))
     X = np.tanh(Z @ rng.normal(size=(3, 10))) + Z @ rng.normal(size=(3, 10))
-    return np.exp(X / 2) + 0.1 * rng.standard_t(3, size=X.shape)
+    return np.exp(X / 2 + 0.1 * rng.standard_t(3, size=X.shape))
 
 
 def rows_of(name: str, n: int) -> Callable[[int], np.ndarray]:

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from helpers.estimators import fast_imputer, remove_entries
 
-from hirank.estimators.summary import _verdict
+from hirank.estimators.summary import _Errors, _gains, _verdict
 
 
 def test_the_verdict_compares_the_errors_that_are_shown():
@@ -71,3 +71,44 @@ def test_the_summary_of_a_table_without_held_out_entries():
     assert "error" not in summary
     assert "is not known" in summary["verdict"]
     assert "nan" not in str(summary)
+
+
+def test_errors_are_in_the_units_of_the_data_where_tails_are_compressed():
+    rng = np.random.default_rng(0)
+    size = rng.standard_t(3, size=(300, 1))
+    truth = np.exp(size + rng.normal(scale=0.3, size=(300, 6)))  # amounts with heavy tails
+    X = remove_entries(rng, truth)
+    model = fast_imputer().fit(X)
+
+    held_out, summary = model.held_out_, model.summary()
+
+    assert model._fitted.columns.scaling.tails.compressed.all()
+    feature = summary["features"][0]
+    mine = held_out["feature"] == 0
+    miss = held_out["imputed"][mine] - held_out["truth"][mine]
+    from_mean = np.nanmean(X[:, 0]) - held_out["truth"][mine]
+    expected = np.sqrt(np.mean(miss**2) / np.mean(from_mean**2))
+    assert feature["error"] == pytest.approx(expected)
+
+
+def test_a_gain_that_may_be_chance_is_not_stated():
+    rng = np.random.default_rng(0)
+    rows, linear = np.arange(60), rng.exponential(size=60)
+    better = _Errors(rows, rows * 0, linear * 0.7, linear, np.ones(60))
+    by_chance = _Errors(rows, rows * 0, rng.permutation(linear) * 0.97, linear, np.ones(60))
+
+    assert min(_gains(better)) > 1.4
+    assert max(_gains(by_chance)) <= 1.0
+
+
+def test_missing_entries_unlike_any_observed_ones_are_stated():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(120, 1)) + rng.normal(scale=0.1, size=(120, 6))
+    X[:60, :3] = np.nan  # nothing shows how well one half is imputed from the other
+    X[60:, 3:] = np.nan
+
+    summary = fast_imputer().fit(X).summary()
+
+    assert summary["unjudged"] == 1.0
+    assert "100% of the missing entries" in str(summary)
+    assert "cannot be judged" in str(summary)

@@ -24,7 +24,6 @@ class Folds:
 
     masks: list[BoolArray]  # entries that are held out together, n x m each
     judged: BoolArray  # n x m; entries that are held out as the table's own values are missing
-    unlike: float = 0.0  # part of the missing entries that no held-out entry is like
 
 
 def missing_in_runs(observed: BoolArray, config: MaskingConfig = DEFAULTS) -> bool:
@@ -87,13 +86,37 @@ def columns_missing_together(observed: BoolArray, config: MaskingConfig = DEFAUL
     return labels
 
 
+def share_unlike(observed: BoolArray, config: MaskingConfig = DEFAULTS) -> float:
+    """Return the part of the missing entries, n x m, that nothing observed is like.
+
+    An observed entry is like a missing one if it is in the same column, and its row observes at
+    least half of what the row of the missing one observes.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from hirank.core.missingness import share_unlike
+    >>> share_unlike(np.array([[1, 1, 0, 0], [1, 1, 0, 0], [0, 0, 1, 1]], bool))
+    1.0
+    >>> share_unlike(np.array([[1, 1, 0, 0], [0, 0, 1, 1], [1, 1, 1, 1]], bool))
+    0.0
+    """
+    known: Array = observed.astype(np.float32)
+    incomplete = np.flatnonzero((known.min(axis=1) < 1) & (known.max(axis=1) > 0))
+    has = known[incomplete[:: -(-len(incomplete) // config.max_patterns) or 1]]
+    alike = known @ has.T >= 0.5 * has.sum(axis=1)  # n x d
+    seen = alike.T.astype(np.float32) @ known > 0  # d x m
+    missing = has == 0
+    return float((missing & ~seen).sum() / max(int(missing.sum()), 1))
+
+
 def make_pattern_folds(
     observed: BoolArray, rng: np.random.Generator, *, config: MaskingConfig = DEFAULTS
 ) -> Folds:
     """Return folds in which rows miss what other rows of the table miss.
 
     The pattern of missing columns of a row is laid on another row, which observes as much as
-    possible of what the first one observes and of what it misses. About half of the held-out
+    possible of what the first one observes and of what it misses. About two of three held-out
     entries of a fold come from there; the others are single entries of other rows, so that models
     are selected on both. Where patterns cannot be laid anywhere, all are single entries.
 
@@ -112,12 +135,14 @@ def make_pattern_folds(
     masks = _lay_patterns(observed, donors, rng, len(single), config)
     judged = sum(masks, none)
     if judged.sum() < config.min_masked:
-        return Folds(single, sum(single, none), _unlike(observed, donors))
-    receivers = judged.sum(axis=1) > 0
-    for mask, other in zip(masks, single, strict=True):
+        return Folds(single, sum(single, none))
+    others = judged.sum(axis=1) == 0
+    folds = []
+    for mask, single_entries in zip(masks, single, strict=True):
         # Half as many as a fold has without patterns.
-        mask |= other & ~receivers[:, None] & (rng.random(observed.shape) < 0.5)
-    return Folds(masks, judged, _unlike(observed, donors))
+        some = single_entries & others[:, None] & (rng.random(observed.shape) < 0.5)
+        folds.append(_keep_columns(mask | some, observed))
+    return Folds(folds, judged & sum(folds, none))
 
 
 def _lay_patterns(
@@ -130,7 +155,7 @@ def _lay_patterns(
     """Return a mask, n x m, for each fold; each row receives a pattern in one fold at most."""
     known = observed.astype(np.float32)
     has, lacks = known[donors], 1 - known[donors]
-    wanted = observed.sum() / config.n_parts / 2
+    wanted = observed.sum() / config.n_parts
     free = rng.permutation(len(observed))
     masks = [np.zeros(observed.shape, bool) for _ in range(n_folds)]
     next_donor = 0
@@ -156,16 +181,3 @@ def _keep_columns(mask: BoolArray, observed: BoolArray) -> BoolArray:
     """Return a mask that leaves each column two entries, as models need their spread."""
     mask[:, (observed & ~mask).sum(axis=0) < 2] = False
     return mask
-
-
-def _unlike(observed: BoolArray, donors: IntArray) -> float:
-    """Return the part of the missing entries of donors that nothing observed is like.
-
-    An entry is like a missing one if its row also observes half of what is observed there.
-    """
-    known: Array = observed.astype(np.float32)
-    has = known[donors]
-    alike = known @ has.T >= 0.5 * has.sum(axis=1)  # n x d
-    seen = alike.T.astype(np.float32) @ known > 0  # d x m
-    missing = has == 0
-    return float((missing & ~seen).sum() / max(missing.sum(), 1))

@@ -14,6 +14,7 @@ from hirank.core.missingness import (
     make_pattern_folds,
     missing_in_blocks,
     missing_in_runs,
+    share_unlike,
 )
 from hirank.core.threads import Workers
 from hirank.exceptions import FewEntriesWarning, NoModelWarning, warn
@@ -101,7 +102,7 @@ def search(
             observed=seen,
             folds=folds.masks,
             judged=folds.judged,
-            unlike=folds.unlike,
+            unlike=0.0 if timeline is not None else share_unlike(seen, config.masking),
             means=np.zeros(x.shape[1]) if means is None else means,
             spread=np.ones(x.shape[1]) if spread is None else spread,
             config=config,
