@@ -160,7 +160,8 @@ def _lay_patterns(
     masks = [np.zeros(observed.shape, bool) for _ in range(n_folds)]
     next_donor = 0
     for mask in masks:
-        while mask.sum() < wanted and len(free) and next_donor < 4 * len(donors):
+        n_masked = 0
+        while n_masked < wanted and len(free) and next_donor < 4 * len(donors):
             donor = next_donor % len(donors)
             next_donor += 1
             some = free[: config.n_receivers]
@@ -173,6 +174,7 @@ def _lay_patterns(
                 continue
             receiver = some[best]
             mask[receiver] = observed[receiver] & (lacks[donor] > 0)
+            n_masked += int(gained[best])
             free = np.concatenate([free[len(some) :], np.delete(some, best)])
     return [_keep_columns(mask, observed) for mask in masks]
 
