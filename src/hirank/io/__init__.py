@@ -6,7 +6,7 @@ To add a format, write a module with a `TableFile` and a `Writer`, and add it to
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from importlib import import_module
 from typing import Any
 
@@ -105,13 +105,19 @@ def open_table(
 
 
 def create(
-    path: PathLike, like: TableFile, *, force: bool = False, digits: int | None = None
+    path: PathLike,
+    like: TableFile,
+    *,
+    force: bool = False,
+    digits: int | None = None,
+    integers: Collection[str] = (),
 ) -> Writer:
     r"""Make a writer for the imputed table, a context manager; the extension selects the format.
 
-    Observed cells are written as they were read; only missing numeric cells get a number. The file
-    appears under its name when it is complete: it is written to a temporary file in the same
-    folder, which is removed after an error.
+    Observed cells are written as they were read; only missing numeric cells get a number. An
+    integer that the format of the output would round is an error. The file appears under its name
+    when it is complete: it is written to a temporary file in the same folder, which is removed
+    after an error.
 
     Parameters
     ----------
@@ -125,6 +131,9 @@ def create(
     digits : int, optional
         Significant digits of the imputed numbers in text formats; by default as few as identify the
         number in single precision, eight or so.
+    integers : names
+        Columns whose imputed values are whole numbers, also in parts that are yet to come: so
+        Parquet and Arrow files keep their type.
 
     Returns
     -------
@@ -161,7 +170,7 @@ def create(
     if is_direct(path) and not kind.writes_streams:
         problem = "This format cannot be written to a pipe or a device. Write to a file, or CSV."
         raise OutputError(path, problem)
-    return kind(path, like, digits=digits, force=force)
+    return kind(path, like, digits=digits, force=force, integers=integers)
 
 
 def _find_format(path: PathLike, *, is_output: bool) -> tuple[Any, Any]:

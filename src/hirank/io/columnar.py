@@ -10,12 +10,18 @@ from typing import Any
 
 import numpy as np
 
+from hirank._integers import fit_integers
 from hirank._typing import Array, PathLike
 from hirank.exceptions import FileError, OutputError
-from hirank.io.cells import Column, check_numbers, fit_integers
+from hirank.io.cells import Column, check_numbers
 from hirank.io.errors import damaged, reading, require
 from hirank.io.output import Writer
 from hirank.io.table import Cells, ReadOptions, Table, TableFile
+
+_REMEDY = (
+    "Impute whole numbers only (--integers '{name}' when the model is fitted), leave the column as "
+    "it is (--id '{name}'), or write CSV."
+)
 
 
 class ArrowCells(Cells):
@@ -52,7 +58,11 @@ class ArrowCells(Cells):
             return Column(np.full(len(self), np.nan), n_valid, invalid, n_valid)
         # Integers of 64 bits are rounded to double precision here, but not in the output.
         values = np.array(column.cast(pa.float64(), safe=False).to_numpy(), dtype=float)
-        return check_numbers(values, self.file.options.missing, whole=dtype.kind in "iu")
+        missing = self.file.options.missing
+        if missing.numbers:
+            own = column.drop_null().to_numpy()
+            values[np.flatnonzero(column.is_valid())[missing.find(own)]] = np.nan
+        return check_numbers(values, whole=dtype.kind in "iu")
 
 
 class ColumnarFile(TableFile):
@@ -134,7 +144,8 @@ class ColumnarWriter(Writer):
 
     The types are decided before the first row is written. An integer column stays one if its
     imputed values are whole numbers, or if it is known to have no missing values. When a table is
-    written in parts, the values to come are unknown, and all others become double precision.
+    written in parts, the values to come are unknown: all others become double precision, except
+    `integers`. It is an error if that would change an observed value.
     """
 
     def __init__(self, path: PathLike, like: TableFile, **options: Any) -> None:
@@ -170,11 +181,12 @@ class ColumnarWriter(Writer):
             dtype = np.dtype(np.int64 if whole else np.float64)
         if dtype.kind == "f":  # half precision is too coarse for imputed values
             return pa.float32() if dtype.itemsize < 8 else pa.float64()
-        keeps = name in table.types.complete
+        # Double precision holds all smaller integers, and also imputed values out of their range.
+        keeps = name in table.types.complete or (name in self.integers and dtype.itemsize == 8)
         if table.is_whole:
             j = table.numeric.index(name)
             keeps = fit_integers(filled[~np.isnan(filled[:, j]), j], dtype)
-            if not isinstance(cells, ArrowCells):  # a number of a text file may exceed 64 bits
+            if cells.dtype(index) is None:  # a number of a text file may exceed 64 bits
                 keeps = keeps and not (np.abs(table.numbers[:, j]) >= 2.0**63).any()
         return pa.from_numpy_dtype(dtype) if keeps else pa.float64()
 
@@ -185,14 +197,21 @@ class ColumnarWriter(Writer):
             if isinstance(cells, ArrowCells):
                 return cells.data.column(index)
             return pa.array([text or None for text in cells.texts(index)], kind)
-        j = table.numeric.index(table.names[index])
+        name = table.names[index]
+        if pa.types.is_floating(kind):
+            self._check_exact(table, name, _REMEDY.format(name=name))
+        j = table.numeric.index(name)
         known, imputed = ~np.isnan(table.numbers[:, j]), ~np.isnan(filled[:, j])
+        own = np.dtype(kind.to_pandas_dtype())
+        if own.kind in "iu" and not fit_integers(filled[imputed, j], own):
+            problem = f'A value imputed in column "{name}" does not fit the type {kind}.'
+            raise OutputError(self.path, f"{problem} Fit the model with --bounds.")
         if isinstance(cells, ArrowCells):
-            values = pa.array(np.where(imputed, filled[:, j], 0).astype(kind.to_pandas_dtype()))
+            values = pa.array(np.where(imputed, filled[:, j], 0).astype(own))
             column = cells.data.column(index).cast(kind, safe=False)
             return require("pyarrow.compute", self.path).if_else(pa.array(imputed), values, column)
         values = np.where(known, table.numbers[:, j], filled[:, j])
-        if pa.types.is_integer(kind):  # of the cells, since double precision may round them
+        if own.kind in "iu":  # of the cells, since double precision may round them
             values = np.where(known, np.array(cells.column(index), dtype=object), values)
             values = [None if value != value else int(value) for value in values]
         return pa.array(values, kind, from_pandas=True)

@@ -12,9 +12,10 @@ from typing import Any
 
 import numpy as np
 
+from hirank._integers import are_whole
 from hirank._typing import Array, PathLike
 from hirank.exceptions import FileError, OutputError
-from hirank.io.cells import Column, are_whole, collect_numbers, parse_number
+from hirank.io.cells import Column, collect_numbers, parse_number
 from hirank.io.errors import damaged, reading, require
 from hirank.io.output import Writer
 from hirank.io.table import Cells, ReadOptions, Table, TableFile, name_columns, slices
@@ -22,6 +23,7 @@ from hirank.io.table import Cells, ReadOptions, Table, TableFile, name_columns, 
 _NOT_AVAILABLE = "#N/A"
 _MAX_ROWS = 1_048_576
 _MAX_TEXT = 32_767
+_REMEDY = "Write CSV or Parquet."
 _CELL_TYPES = (int, float, datetime.date, datetime.time, datetime.timedelta)
 
 
@@ -45,7 +47,7 @@ class ExcelCells(Cells):
 
     def _parse(self, cells: Sequence[Any]) -> Column:
         found = [self._number(cell) for cell in cells]
-        column = collect_numbers(found, cells, self.file.options.missing)
+        column = collect_numbers(found, cells)
         if column.values is not None and column.n_observed and not column.n_invalid:
             known = np.flatnonzero(~np.isnan(column.values)).tolist()
             column.whole = all(isinstance(cells[i], int) for i in known)
@@ -114,24 +116,35 @@ class ExcelWriter(Writer):
         self._rows: list[tuple[Any, ...]] = []
 
     def _write(self, table: Table, filled: Array, extra: Mapping[str, Array]) -> None:
-        values = np.where(np.isnan(filled), table.numbers, filled)
-        numbers = dict(zip(table.numeric, values.T, strict=True))
-        columns = [
-            _cell_values(numbers[name], name in table.types.integral)
-            if name in numbers
-            else [self._value(cell) for cell in table.cells.column(index)]
-            for index, name in enumerate(table.names)
-        ]
+        columns = [self._column(table, index, filled) for index in range(len(table.names))]
         columns += [_cell_values(added, False) for added in extra.values()]
         self._rows += zip(*columns, strict=True)
         if len(self._rows) + self.like.options.header > _MAX_ROWS:
             problem = f"An Excel sheet has at most {_MAX_ROWS} rows. Write CSV or Parquet."
             raise OutputError(self.path, problem)
 
-    def _value(self, cell: Any) -> Any:
+    def _column(self, table: Table, index: int, filled: Array) -> list[Any]:
+        """Return the cells of a column, with its imputed values."""
+        cells, name = table.cells.column(index), table.names[index]
+        if name not in table.numeric:
+            return [self._value(cell, name) for cell in cells]
+        j = table.numeric.index(name)
+        numbers, own = table.numbers[:, j], isinstance(table.cells, ExcelCells)
+        if not own:
+            self._check_exact(table, name, _REMEDY)
+        values = np.where(np.isnan(filled[:, j]), numbers, filled[:, j])
+        found = _cell_values(values, name in table.types.integral)
+        if own:
+            for i in np.flatnonzero(~np.isnan(numbers)).tolist():
+                found[i] = self._value(cells[i], name)
+        return found
+
+    def _value(self, cell: Any, name: str = "") -> Any:
         """Return what a cell that is not numeric holds: text unless Excel has its type."""
         if cell is None or cell == "":
             return None
+        if isinstance(cell, int) and float(cell) != cell:  # Excel has double precision only
+            self._refuse_rounded(np.array([cell], dtype=object), name, _REMEDY)
         finite = not isinstance(cell, float) or math.isfinite(cell)
         if isinstance(cell, _CELL_TYPES) and finite and getattr(cell, "tzinfo", None) is None:
             return cell
@@ -156,6 +169,10 @@ class ExcelWriter(Writer):
                 if isinstance(value, str):
                     cells[k] = WriteOnlyCell(sheet, value=value)
                     cells[k].data_type = "s"  # not a formula, even if it starts like one
+                elif isinstance(value, float) and float(f"{value:.16g}") != value:
+                    # openpyxl writes 16 digits, of which some numbers need 17.
+                    cells[k] = WriteOnlyCell(sheet, value=repr(float(value)))
+                    cells[k].data_type = "n"
             sheet.append(cells)
         # Not by book.save, which leaves the archive open after an error (a full disk).
         memory = io.BytesIO()
@@ -177,7 +194,7 @@ def _load(path: PathLike) -> Any:
         raise damaged(path, ".xlsx", error) from error
 
 
-def _cell_values(values: Array, integral: bool) -> list[int | float | None]:
+def _cell_values(values: Array, integral: bool) -> list[Any]:
     whole = are_whole(values) & integral
     return [
         None if value != value else int(value) if is_whole else value

@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hirank._integers import are_whole
 from hirank._text import plural
 from hirank._typing import Array, PathLike
 from hirank.exceptions import FileError, OutputError
-from hirank.io.cells import Column, are_whole, format_numbers, parse_column
+from hirank.io.cells import Column, format_numbers, parse_column
 from hirank.io.dialect import Dialect, check_delimiter, detect_dialect
 from hirank.io.output import Writer
 from hirank.io.source import Source
