@@ -13,6 +13,7 @@ from typing import Any
 from hirank._typing import PathLike
 from hirank.exceptions import FileError, OutputError
 from hirank.io.cells import Missing
+from hirank.io.memory import MemoryLimit
 from hirank.io.output import Writer, check_output, is_direct
 from hirank.io.table import ReadOptions, Table, TableFile
 
@@ -39,6 +40,7 @@ def open_table(
     encoding: str = "utf-8",
     sheet: str | None = None,
     header: bool = True,
+    max_memory: int | str | None = None,
 ) -> TableFile:
     r"""Open a table in a file, whose extension selects the format.
 
@@ -70,6 +72,9 @@ def open_table(
     header : bool
         Whether the first row of a text table or Excel sheet contains the names of the columns. If
         not, they are called "column 1", "column 2", ..., as they always are in NumPy files.
+    max_memory : int or str, optional
+        Bytes, or a size such as "4G", that the table may take. By default half of the memory of the
+        machine. A file that declares more is refused before it is read.
 
     Returns
     -------
@@ -99,7 +104,8 @@ def open_table(
     """
     known = None if numeric is None else tuple(dict.fromkeys(numeric))
     markers = Missing(missing)
-    options = ReadOptions(markers, known, tuple(text), delimiter, encoding, sheet, header)
+    memory = MemoryLimit.parse(max_memory)
+    options = ReadOptions(markers, known, tuple(text), delimiter, encoding, sheet, header, memory)
     file: TableFile = _find_format(path, is_output=False)[0](path, options)
     return file
 

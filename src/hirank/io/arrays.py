@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import io
+import math
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from types import SimpleNamespace
 from typing import Any
@@ -14,9 +17,12 @@ from hirank._typing import Array, PathLike
 from hirank.exceptions import FileError, OutputError
 from hirank.io.cells import Column, check_numbers
 from hirank.io.errors import damaged, reading
+from hirank.io.memory import CELL
 from hirank.io.output import Writer
 from hirank.io.table import Cells, ReadOptions, Table, TableFile, slices
 
+_MAX_HEADER = 1 << 16  # bytes
+_NAME = 256  # bytes of the name of a column in memory, in all places where it is
 _REMEDY = "Write CSV or Parquet, whose columns have types of their own."
 
 
@@ -52,25 +58,49 @@ class NpyFile(TableFile):
 
     def __init__(self, path: PathLike, options: ReadOptions) -> None:
         with reading(path), open(path, "rb") as stream:
-            if stream.read(6) != b"\x93NUMPY":
-                raise FileError(path, "Not an .npy file. Write it by numpy.save.")
+            head, size = stream.read(_MAX_HEADER), os.fstat(stream.fileno()).st_size
+        if not head.startswith(b"\x93NUMPY"):
+            raise FileError(path, "Not an .npy file. Write it by numpy.save.")
         try:
-            self.matrix: NDArray[Any] = np.load(path, mmap_mode="r", allow_pickle=False)
+            shape, dtype, start = _read_header(head)
         except Exception as error:  # a damaged file makes NumPy fail in many ways
             raise damaged(path, ".npy", error) from error
-        shape, dtype = self.matrix.shape, self.matrix.dtype
         if dtype.kind not in "iuf" or dtype.itemsize > 8 or len(shape) != 2 or not shape[1]:
             raise FileError(
                 path,
                 f"The array has shape {shape} and type {dtype}. Save a matrix of real numbers of "
                 "at most 64 bits with a row for each sample (a vector x by x.reshape(-1, 1)).",
             )
+        if math.prod(shape) * dtype.itemsize > size - start:
+            raise FileError(
+                path,
+                f"The header declares {math.prod(shape)} numbers, more than the file contains. "
+                "Write it again.",
+            )
+        options.memory.check(path, shape[1] * _NAME, "The names of the columns")
+        try:
+            self.matrix: NDArray[Any] = np.load(path, mmap_mode="r", allow_pickle=False)
+        except Exception as error:
+            raise damaged(path, ".npy", error) from error
         names = [f"column {j}" for j in range(1, shape[1] + 1)]
         super().__init__(path, names, options)
 
     def _batches(self, rows: int | None) -> Iterator[Cells]:
+        n, m = self.matrix.shape
+        size = m * (CELL + self.matrix.dtype.itemsize)
+        self.options.memory.check(self.path, min(n, rows or n) * size)
         for part in slices(len(self.matrix), rows):
             yield ArrayCells(self, self.matrix[part], part.start)
+
+
+def _read_header(head: bytes) -> tuple[tuple[int, ...], np.dtype[Any], int]:
+    """Return the shape, the type and the position of the data from the first bytes of a file."""
+    stream = io.BytesIO(head)
+    version = np.lib.format.read_magic(stream)
+    # Version 3 has the layout of version 2, and names of fields that may be any text.
+    read = np.lib.format.read_array_header_1_0 if version == (1, 0) else None
+    shape, _, dtype = (read or np.lib.format.read_array_header_2_0)(stream)
+    return shape, dtype, stream.tell()
 
 
 class NpyWriter(Writer):

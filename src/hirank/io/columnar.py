@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import struct
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -13,11 +14,15 @@ import numpy as np
 from hirank._integers import fit_integers
 from hirank._typing import Array, PathLike
 from hirank.exceptions import FileError, OutputError
+from hirank.io.arrow_sizes import batch_sizes
 from hirank.io.cells import Column, check_numbers
 from hirank.io.errors import damaged, reading, require
+from hirank.io.memory import CELL
 from hirank.io.output import Writer
 from hirank.io.table import Cells, ReadOptions, Table, TableFile
 
+_MIN_BATCH, _MAX_BATCH = 64, 65_536  # rows that are decoded at once
+_WIDTH = 8  # bytes of a value whose type has no fixed length
 _REMEDY = (
     "Impute whole numbers only (--integers '{name}' when the model is fitted), leave the column as "
     "it is (--id '{name}'), or write CSV."
@@ -69,7 +74,7 @@ class ColumnarFile(TableFile):
     """What Parquet and Arrow files share."""
 
     def __init__(self, path: PathLike, options: ReadOptions) -> None:
-        self.pa = require("pyarrow", path)
+        self.pa, self.options = require("pyarrow", path), options
         with self._reading(path) as stream:
             self.schema = self._open(stream)[0]
         index: list[Any] = []
@@ -83,6 +88,10 @@ class ColumnarFile(TableFile):
     def _open(self, stream: Any) -> tuple[Any, Iterator[Any]]:
         """Return the schema of an open file, and its record batches."""
 
+    @abstractmethod
+    def _measure(self, stream: Any, *, whole: bool) -> int:
+        """Return the bytes of all rows, or of those decoded at once, as the file declares."""
+
     @contextmanager
     def _reading(self, path: PathLike) -> Iterator[Any]:
         """Open the file, and turn the errors of pyarrow for damaged files into `FileError`."""
@@ -91,7 +100,14 @@ class ColumnarFile(TableFile):
                 yield stream
         except FileError:
             raise
-        except (self.pa.ArrowException, OSError, ValueError, KeyError, OverflowError) as error:
+        except (
+            self.pa.ArrowException,
+            OSError,
+            ValueError,
+            KeyError,
+            OverflowError,
+            struct.error,
+        ) as error:
             with reading(path):
                 if isinstance(error, OSError) and error.errno:
                     raise
@@ -99,8 +115,13 @@ class ColumnarFile(TableFile):
 
     def _batches(self, rows: int | None) -> Iterator[Cells]:
         first, size, waiting = 0, 0, list[Any]()
+        memory, total = self.options.memory, 0
         with self._reading(self.path) as stream:
+            memory.check(self.path, self._measure(stream, whole=rows is None))
+            stream.seek(0)
             for batch in self._open(stream)[1]:
+                total = total * (rows is None) + batch.nbytes
+                memory.check(self.path, total)
                 batch.validate(full=True)  # a damaged file may have offsets beyond its end
                 start = 0
                 while rows is not None and size + batch.num_rows - start >= rows:
@@ -122,7 +143,37 @@ class ParquetFile(ColumnarFile):
 
     def _open(self, stream: Any) -> tuple[Any, Iterator[Any]]:
         file = require("pyarrow.parquet", self.format).ParquetFile(stream)
-        return file.schema_arrow, file.iter_batches()
+        return file.schema_arrow, file.iter_batches(self._batch_rows(file.metadata))
+
+    def _batch_rows(self, metadata: Any) -> int:
+        """Return how many rows to decode at once.
+
+        A text may be stored once and occur in every row, so few bytes of a file may become many.
+        """
+        texts = [
+            chunk.total_uncompressed_size
+            for chunk in _chunks(metadata)
+            if chunk.physical_type == "BYTE_ARRAY"
+        ]
+        rows = self.options.memory.size // (4 * max(texts, default=1))
+        return max(_MIN_BATCH, min(_MAX_BATCH, rows))
+
+    def _measure(self, stream: Any, *, whole: bool) -> int:
+        if not whole:
+            return 0  # `_batch_rows` limits them
+        metadata = require("pyarrow.parquet", self.format).ParquetFile(stream).metadata
+        widths = [metadata.schema.column(j).length or _WIDTH for j in range(metadata.num_columns)]
+        return sum(
+            chunk.num_values * (CELL + widths[k % len(widths)]) + chunk.total_uncompressed_size
+            for k, chunk in enumerate(_chunks(metadata))
+        )
+
+
+def _chunks(metadata: Any) -> Iterator[Any]:
+    """Yield the columns of all row groups of a Parquet file."""
+    for i in range(metadata.num_row_groups):
+        group = metadata.row_group(i)
+        yield from (group.column(j) for j in range(group.num_columns))
 
 
 class ArrowFile(ColumnarFile):
@@ -137,6 +188,11 @@ class ArrowFile(ColumnarFile):
             return reader.schema, iter(reader)
         reader = ipc.open_file(stream)
         return reader.schema, map(reader.get_batch, range(reader.num_record_batches))
+
+    def _measure(self, stream: Any, *, whole: bool) -> int:
+        per_row = CELL * len(self.names)
+        sizes = (rows * per_row + size for rows, size in batch_sizes(stream))
+        return sum(sizes) if whole else max(sizes, default=0)
 
 
 class ColumnarWriter(Writer):

@@ -17,12 +17,15 @@ from hirank._typing import Array, PathLike
 from hirank.exceptions import FileError, OutputError
 from hirank.io.cells import Column, collect_numbers, parse_number
 from hirank.io.errors import damaged, reading, require
+from hirank.io.memory import CELL, MemoryLimit
 from hirank.io.output import Writer
 from hirank.io.table import Cells, ReadOptions, Table, TableFile, name_columns, slices
 
 _NOT_AVAILABLE = "#N/A"
 _MAX_ROWS = 1_048_576
 _MAX_TEXT = 32_767
+_POINTER = 8  # bytes of a cell in a row, of which there are two: read, and cropped
+_PER_BYTE = 10  # bytes of memory that openpyxl takes for a byte of XML: measured
 _REMEDY = "Write CSV or Parquet."
 _CELL_TYPES = (int, float, datetime.date, datetime.time, datetime.timedelta)
 
@@ -75,13 +78,20 @@ class ExcelFile(TableFile):
     format = "xlsx"
 
     def __init__(self, path: PathLike, options: ReadOptions) -> None:
-        book = _load(path)
+        book = _load(path, options.memory)
         sheets = {sheet.title: sheet for sheet in book.worksheets if hasattr(sheet, "iter_rows")}
         self.sheet = options.sheet if options.sheet is not None else next(iter(sheets), "")
         if self.sheet not in sheets:
             listed = ", ".join(f'"{name}"' for name in sheets)
             raise FileError(path, f'No sheet "{self.sheet}". The sheets are {listed}.')
-        rows = self._crop(path, list(sheets[self.sheet].iter_rows(values_only=True)))
+        sheet = sheets[self.sheet]
+        options.memory.check(
+            path,
+            sheet.max_row * sheet.max_column * (2 * _POINTER + CELL),
+            f'Sheet "{self.sheet}", with values down to row {sheet.max_row} and column '
+            f"{sheet.max_column},",
+        )
+        rows = self._crop(path, list(sheet.iter_rows(values_only=True)))
         book.close()
         cells = ["" if cell is None else str(cell).strip() for cell in rows[0]]
         names, unnamed = name_columns(path, cells, options)
@@ -181,15 +191,20 @@ class ExcelWriter(Writer):
         self._file.write(memory.getbuffer())
 
 
-def _load(path: PathLike) -> Any:
+def _load(path: PathLike, memory: MemoryLimit) -> Any:
     openpyxl = require("openpyxl", path)
     with reading(path), open(path, "rb") as stream:
         if stream.read(2) != b"PK":
             raise FileError(path, "Not an .xlsx file. Save it as .xlsx or CSV in Excel.")
     try:
+        with zipfile.ZipFile(path) as archive:
+            size = sum(entry.file_size for entry in archive.infolist())
+        memory.check(path, _PER_BYTE * size)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of parts of a workbook that openpyxl does not read
             return openpyxl.load_workbook(path, data_only=True)
+    except FileError:
+        raise
     except Exception as error:  # a damaged workbook makes openpyxl fail in many ways
         raise damaged(path, ".xlsx", error) from error
 
