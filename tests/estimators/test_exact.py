@@ -156,8 +156,8 @@ def test_a_large_marker_matches_only_the_same_integer():
 
 
 def test_a_marker_is_imputed_in_data_frames(X):
+    X[3, 1:3] = -999.9
     frame = pd.DataFrame(X, columns=list("abcd")).astype({"c": np.float32})
-    frame.loc[3, ["b", "c"]] = -999.9
 
     filled = hirank.complete(frame, missing_values=-999.9, **FAST)
 
