@@ -1,3 +1,4 @@
+import inspect
 import warnings
 
 import numpy as np
@@ -9,6 +10,7 @@ from hirank.exceptions import (
     FewEntriesWarning,
     InputError,
     NonNumericColumnsWarning,
+    ParameterError,
 )
 
 pd = pytest.importorskip("pandas")
@@ -93,3 +95,26 @@ def test_column_names_may_be_numbers(curved):
     filled = hirank.complete(pd.DataFrame(curved.X), **FAST)
     assert list(filled.columns) == list(range(12))
     assert not filled.isna().any().any()
+
+
+def test_the_seed_is_0_by_default_as_on_the_command_line():
+    assert inspect.signature(hirank.complete).parameters["random_state"].default == 0
+
+
+@pytest.mark.slow
+def test_every_call_gives_the_same_table_unless_another_seed_is_asked_for(curved):
+    X, quick = curved.X[:24, :4], {"n_init": 1, "max_iter": 1}
+
+    first, second = (hirank.complete(X, **quick) for _ in range(2))
+
+    np.testing.assert_array_equal(first, second)
+    assert (hirank.complete(X, **quick, random_state=1) != first).any()
+
+
+def test_parameters_may_name_columns_of_a_data_frame(frame):
+    filled = hirank.complete(frame, integers=["maybe"], bounds={"maybe": (0, 3)}, **FAST)
+
+    assert filled["maybe"].dtype == "Int64"
+    assert filled["maybe"][frame["maybe"].isna()].between(0, 3).all()
+    with pytest.raises(ParameterError, match="names column 'other', but the columns are"):
+        hirank.complete(frame, integers=["other"])

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from hirank.exceptions import FileError
+from hirank.exceptions import FileError, OutputError
 from hirank.io import create, open_table
 
 GAPS = np.array([[1.0, np.nan, 3.0], [np.nan, 5.0, 6.0]])
@@ -34,8 +34,8 @@ def test_whole_numbers(tmp_path):
     out = np.load(complete(tmp_path / "t.npy", missing=["-200"]))
     assert out.tolist() == [[9, 2], [3, large]]
     assert out.dtype == np.int64
-    out = np.load(complete(tmp_path / "t.npy", missing=["-200"], fill=0.5))
-    assert out.tolist() == [[0.5, 2.0], [3.0, float(large)]]
+    with pytest.raises(OutputError, match=f'{large} in column "column 2" would be rounded'):
+        complete(tmp_path / "t.npy", missing=["-200"], fill=0.5)
 
 
 def test_infinity_passes_through(tmp_path):
@@ -63,7 +63,7 @@ def test_arrays_that_are_not_a_matrix_of_numbers(tmp_path, array, message):
 
 def test_pickles_are_not_loaded(tmp_path):
     np.save(tmp_path / "t.npy", np.array([[print]], dtype=object), allow_pickle=True)
-    with pytest.raises(FileError, match="damaged"):
+    with pytest.raises(FileError, match="type object"):
         open_table(tmp_path / "t.npy")
 
 

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from hirank.io.cells import Missing, are_whole, format_numbers, parse_column, parse_number
+from hirank.io.cells import Missing, format_numbers, parse_column, parse_number
 
 NUMBERS = {"1e5": 1e5, "+3": 3.0, " 4 ": 4.0, "007": 7.0, ".5": 0.5, "5.": 5.0, "-2.5E-3": -0.0025}
 WORDS = [
@@ -77,11 +77,6 @@ def test_a_column_of_mostly_words_is_text():
     assert not parse_column(["a", "2", "1"], Missing()).is_text
 
 
-def test_whole_numbers():
-    values = np.array([1.0, 1.5, np.nan, np.inf, 2.0**53, -3.0])
-    assert are_whole(values).tolist() == [True, False, False, False, False, True]
-
-
 def test_numbers_are_written_with_the_digits_of_single_precision():
     random = np.random.default_rng(0)
     values = random.normal(size=2000) * 10.0 ** random.integers(-30, 30, 2000)
@@ -100,3 +95,20 @@ def test_extreme_numbers_given_digits_and_a_decimal_comma():
         "0.1",
     ]
     assert format_numbers(np.array([1 / 3, 1e6, np.nan]), 3, ",") == ["0,333", "1e+06", ""]
+
+
+def test_large_markers_match_only_the_same_number():
+    cells = [str(2**60 + i) for i in range(-64, 65)] + ["1152921504606846976.0", "NA"]
+
+    column = parse_column(cells, Missing([str(2**60)]))
+
+    assert np.flatnonzero(np.isnan(column.values)).tolist() == [64, 129, 130]
+
+
+def test_markers_match_in_any_notation():
+    cells = ["-200", "-200.0", "-2e2", "-200,5", "-200.00000000000000000001", "3"]
+    found = [parse_number(cell, Missing([-200])) for cell in cells]
+    assert [value is not None and bool(np.isnan(value)) for value in found] == [
+        *[True] * 3,
+        *[False] * 3,
+    ]

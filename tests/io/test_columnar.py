@@ -4,7 +4,7 @@ import decimal
 import numpy as np
 import pytest
 
-from hirank.exceptions import FileError
+from hirank.exceptions import FileError, OutputError
 from hirank.io import create, open_table
 
 pa = pytest.importorskip("pyarrow")
@@ -42,9 +42,12 @@ def get(path):
     return pq.read_table(path) if path.suffix == ".parquet" else ipc.open_file(path).read_all()
 
 
-def complete(path, fill, rows=None, **options):
+def complete(path, fill, rows=None, integers=(), **options):
     target = path.with_stem("out")
-    with open_table(path, **options) as file, create(target, file, force=True) as writer:
+    with (
+        open_table(path, **options) as file,
+        create(target, file, force=True, integers=integers) as writer,
+    ):
         for part in [file.read()] if rows is None else file.chunks(rows):
             filled = fill(part) if callable(fill) else np.full(part.numbers.shape, fill)
             writer.write(part, filled)
@@ -68,7 +71,7 @@ def test_other_columns_and_metadata_are_kept(path, rows):
     assert read.types.complete == ("ids",)
     assert read.column("word") == ["x", None, "z"]
 
-    out = complete(path, 7.0, rows)
+    out = complete(path, 7.0, rows, integers=["i64"])
 
     assert out.schema.metadata == {b"by": b"us"}
     for name in (*OTHERS, "ids"):
@@ -88,7 +91,42 @@ def test_integer_types_are_kept_if_all_rows_are_known_and_imputed_values_are_who
     assert out.column("i64").to_pylist() == [2**60 + 1, 7, 3]
     assert out.schema.field("i64").type == pa.int64()
     assert out.schema.field("u8").type == pa.uint8()
+    put(path, pa.table({"u8": NUMBERS["u8"]}))
     assert complete(path, 0.5).schema.field("u8").type == pa.float64()
+
+
+@pytest.mark.parametrize("rows", [None, 2])
+def test_integers_that_double_precision_would_round_are_refused(path, rows):
+    put(path, pa.table({"id": pa.array([2**60 + 1, None, 3], pa.int64())}))
+
+    with pytest.raises(OutputError, match=rf'{2**60 + 1} in column "id" .*--integers .id.'):
+        complete(path, 0.5, rows)
+
+    assert not path.with_stem("out").exists()
+
+
+def test_imputed_integers_that_were_promised_but_do_not_fit_are_refused(path):
+    put(path, pa.table({"id": pa.array([2**60 + 1, None, 3], pa.uint64())}))
+
+    with pytest.raises(OutputError, match="does not fit the type uint64"):
+        complete(path, -1.0, rows=2, integers=["id"])
+
+
+def test_large_markers_match_only_the_same_integer(path):
+    values = [2**60 + i for i in range(-64, 65)]
+    put(path, pa.table({"a": pa.array(values, pa.int64()), "b": pa.array(values, pa.uint64())}))
+
+    with open_table(path, missing=[str(2**60)]) as file:
+        numbers = file.read().numbers
+
+    assert np.argwhere(np.isnan(numbers)).tolist() == [[64, 0], [64, 1]]
+
+
+def test_markers_match_single_precision(path):
+    put(path, pa.table({"a": pa.array([1.0, -999.9, None], pa.float32())}))
+
+    with open_table(path, missing=["-999.9"]) as file:
+        assert np.isnan(file.read().numbers[:, 0]).tolist() == [False, True, True]
 
 
 def test_types_of_parts_are_decided_before_writing(path):

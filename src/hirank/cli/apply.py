@@ -15,6 +15,7 @@ from hirank._typing import Array
 from hirank.cli.intervals import Intervals, check_columns, check_coverage, compute_intervals
 from hirank.cli.models import (
     feature_names,
+    integer_names,
     load_markers,
     load_model,
     match_columns,
@@ -52,9 +53,12 @@ def run(options: Apply, reporter: Reporter) -> None:
     if saved.in_time:
         reporter.note("The model uses times, so the table is read as a whole.")
     rows = n_missing = n_imputed = 0
+    integers, digits = integer_names(saved.model), options.digits
     with (
         file,
-        create(options.output, file, force=options.force, digits=options.digits) as writer,
+        create(
+            options.output, file, force=options.force, digits=digits, integers=integers
+        ) as writer,
         reporter.rows(estimate_rows(file)) as advance,
         reporter.warnings(),
     ):

@@ -44,6 +44,15 @@ def feature_names(model: Model) -> tuple[str, ...] | None:
     return None if names is None else tuple(map(str, names))
 
 
+def integer_names(model: Model) -> tuple[str, ...]:
+    """Return the names of the columns whose imputed values are rounded to integers."""
+    names = feature_names(model)
+    if names is None or not isinstance(model, hirank.Imputer):
+        return ()
+    columns = model._fitted.columns
+    return tuple(np.array(names, dtype=object)[columns.has_values][columns.integers])
+
+
 def match_columns(own: Iterable[str], names: Iterable[str]) -> None:
     """Raise InputError if a table with columns `names` lacks columns of the model, `own`."""
     own, names = list(own), list(names)

@@ -36,6 +36,8 @@ _HELP = {
         "--encoding": "Encoding of a text file.",
         "--sheet": "Sheet of an Excel file; the first by default.",
         "--header/--no-header": "Whether the first row contains column names.",
+        "--max-memory SIZE": "Memory that the table may take, for instance 4G; by default half of "
+        "the machine's. A file that requires more is refused.",
         "--rows": "Rows in memory at the same time.",
         "--follow -f": "Wait for more rows at the end of FILE, also when it is renamed and created "
         "again, as logs are.",
@@ -150,13 +152,14 @@ class TableOptions(Options):
     encoding: str = "utf-8"
     sheet: str | None = None
     header: bool = True
+    max_memory: str | None = None
 
     argument: ClassVar[dict[str, str]] = {"table": "TABLE"}
 
     @property
     def reading(self) -> dict[str, Any]:
         """The arguments of `hirank.io.open_table` that are passed on as they are."""
-        names = ("delimiter", "encoding", "sheet", "header")
+        names = ("delimiter", "encoding", "sheet", "header", "max_memory")
         return {name: getattr(self, name) for name in names}
 
 

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from numbers import Real
+import datetime
+from collections.abc import Iterator, Mapping
+from numbers import Integral, Real
 from typing import Any
 
+import narwhals.stable.v1 as nw
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import validate_data
 
 from hirank._checks import Rule, count, number, optional
+from hirank._integers import find_rounded
 from hirank._text import alternatives
 from hirank._typing import Array, BoolArray
 from hirank.core.scaling import SCALES
@@ -96,9 +100,10 @@ def check_n_components(n_components: int, n: int) -> None:
 
 def is_missing(X: Array, missing_values: float) -> BoolArray:
     """Return which entries of X are NaN or equal to `missing_values`."""
-    missing = np.isnan(X)
-    if not np.isnan(missing_values):
-        missing |= X.dtype.type(missing_values) == X
+    missing, marker = np.isnan(X), X.dtype.type(missing_values)
+    # A large integer may be rounded to another number, which it does not stand for.
+    if not isinstance(missing_values, Integral) or int(missing_values) == float(marker):
+        missing |= marker == X
     return missing
 
 
@@ -107,14 +112,70 @@ def check_table(estimator: Any, X: Any, *, reset: bool) -> tuple[Array, BoolArra
     try:
         table = validate_data(
             estimator,
-            X,
+            unmask(X),
             reset=reset,
             dtype=(np.float64, np.float32),
             ensure_all_finite="allow-nan",
         )
+    except InputError:
+        raise
     except ValueError as error:  # so that a program can tell bad input from a defect
         raise InputError(str(error)) from error
     return table, ~is_missing(table, estimator.missing_values)
+
+
+def unmask(X: Any) -> Any:
+    """Return a table with NaN at the masked entries of a masked array; others as they are.
+
+    Raise InputError if floats cannot hold its values: dates, and numbers that would be rounded.
+    """
+    for label, values in _columns(X):
+        check_column(label, values)
+    if not isinstance(X, np.ma.MaskedArray):
+        return X
+    return np.ma.filled(X.astype(np.float64 if X.dtype.kind in "biu" else X.dtype), np.nan)
+
+
+def check_column(label: str, values: NDArray[Any]) -> None:
+    """Raise InputError if floats cannot hold the values of a column, n."""
+    dates = values[:0]
+    if values.dtype.kind == "O":
+        dates = values[[isinstance(value, _DATES) for value in values]]
+    if values.dtype.kind in "mM" or len(dates):
+        raise InputError(
+            f"Column {label} contains dates or durations. Convert them to numbers first, for "
+            "instance to seconds, or leave the column out."
+        )
+    rounded = values[find_rounded(values)]
+    if len(rounded):
+        raise InputError(
+            f"Column {label} contains {rounded[0]}, which would change as a float: double "
+            "precision does not hold it. Leave the column out, or subtract a large number first."
+        )
+
+
+_DATES = (datetime.date, datetime.time, datetime.timedelta, np.datetime64, np.timedelta64)
+
+
+def _columns(X: Any) -> Iterator[tuple[str, NDArray[Any]]]:
+    """Yield labels and values, in their own types, of columns that are not floats."""
+    frame = nw.from_native(X, eager_only=True, pass_through=True)
+    if isinstance(frame, nw.DataFrame):
+        for name in frame.columns:
+            column = frame.get_column(name)
+            if column.dtype not in (nw.Float64, nw.Float32):
+                yield repr(name), known_values(column)
+    elif isinstance(X, list | tuple) or hasattr(X, "__array__"):
+        # Python's numbers as they are: next to a float, NumPy would round integers.
+        given = isinstance(X, list | tuple)
+        values = X if isinstance(X, np.ndarray) else np.asarray(X, object if given else None)
+        if values.ndim == 2 and values.dtype not in (np.float64, np.float32):
+            yield from ((str(j), np.ma.compressed(values[:, j])) for j in range(values.shape[1]))
+
+
+def known_values(column: nw.Series[Any]) -> NDArray[Any]:
+    """Return the values of a column that are not null, in its own type."""
+    return np.asarray(column.drop_nulls().to_numpy())
 
 
 def check_observed(observed: BoolArray, missing_values: float) -> None:

@@ -6,13 +6,14 @@ To add a format, write a module with a `TableFile` and a `Writer`, and add it to
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from importlib import import_module
 from typing import Any
 
 from hirank._typing import PathLike
 from hirank.exceptions import FileError, OutputError
 from hirank.io.cells import Missing
+from hirank.io.memory import MemoryLimit
 from hirank.io.output import Writer, check_output, is_direct
 from hirank.io.table import ReadOptions, Table, TableFile
 
@@ -39,6 +40,7 @@ def open_table(
     encoding: str = "utf-8",
     sheet: str | None = None,
     header: bool = True,
+    max_memory: int | str | None = None,
 ) -> TableFile:
     r"""Open a table in a file, whose extension selects the format.
 
@@ -70,6 +72,9 @@ def open_table(
     header : bool
         Whether the first row of a text table or Excel sheet contains the names of the columns. If
         not, they are called "column 1", "column 2", ..., as they always are in NumPy files.
+    max_memory : int or str, optional
+        Bytes, or a size such as "4G", that the table may take. By default half of the memory of the
+        machine. A file that declares more is refused before it is read.
 
     Returns
     -------
@@ -99,19 +104,26 @@ def open_table(
     """
     known = None if numeric is None else tuple(dict.fromkeys(numeric))
     markers = Missing(missing)
-    options = ReadOptions(markers, known, tuple(text), delimiter, encoding, sheet, header)
+    memory = MemoryLimit.parse(max_memory)
+    options = ReadOptions(markers, known, tuple(text), delimiter, encoding, sheet, header, memory)
     file: TableFile = _find_format(path, is_output=False)[0](path, options)
     return file
 
 
 def create(
-    path: PathLike, like: TableFile, *, force: bool = False, digits: int | None = None
+    path: PathLike,
+    like: TableFile,
+    *,
+    force: bool = False,
+    digits: int | None = None,
+    integers: Collection[str] = (),
 ) -> Writer:
     r"""Make a writer for the imputed table, a context manager; the extension selects the format.
 
-    Observed cells are written as they were read; only missing numeric cells get a number. The file
-    appears under its name when it is complete: it is written to a temporary file in the same
-    folder, which is removed after an error.
+    Observed cells are written as they were read; only missing numeric cells get a number. An
+    integer that the format of the output would round is an error. The file appears under its name
+    when it is complete: it is written to a temporary file in the same folder, which is removed
+    after an error.
 
     Parameters
     ----------
@@ -125,6 +137,9 @@ def create(
     digits : int, optional
         Significant digits of the imputed numbers in text formats; by default as few as identify the
         number in single precision, eight or so.
+    integers : names
+        Columns whose imputed values are whole numbers, also in parts that are yet to come: so
+        Parquet and Arrow files keep their type.
 
     Returns
     -------
@@ -161,7 +176,7 @@ def create(
     if is_direct(path) and not kind.writes_streams:
         problem = "This format cannot be written to a pipe or a device. Write to a file, or CSV."
         raise OutputError(path, problem)
-    return kind(path, like, digits=digits, force=force)
+    return kind(path, like, digits=digits, force=force, integers=integers)
 
 
 def _find_format(path: PathLike, *, is_output: bool) -> tuple[Any, Any]:

@@ -5,14 +5,17 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hirank._typing import Array, BoolArray
 
 _WORDS = ("", "nan", "null", "na", "n/a", "none", "+nan", "-nan")
 _NUMBER = re.compile(r"\s*[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?\s*", re.ASCII)
+_DIGITS = re.compile(r"\s*[+-]?[0-9]{1,400}\s*", re.ASCII)
 _MAX_REPORTED = 3  # invalid cells of a column that are reported
 _MIN_NUMBERS = 0.5  # a column with a lower share of numbers is text, and is not parsed further
 
@@ -27,7 +30,8 @@ class Missing:
 
     def __init__(self, markers: Iterable[str | float] = ()) -> None:
         texts = [str(marker).strip() for marker in markers]
-        self.values = np.array([float(text) for text in texts if is_number(text)])
+        self.numbers = frozenset(Decimal(text) for text in texts if is_number(text))
+        self.values = np.array([float(number) for number in self.numbers])
         self.words = frozenset(_WORDS) | {text.casefold() for text in texts}
         # The most frequent spellings: a test that needs no change of case for every cell.
         self.spellings = frozenset(
@@ -40,10 +44,22 @@ class Missing:
         """Return whether a cell that is not a number is missing."""
         return cell.strip().casefold() in self.words
 
-    def remove(self, values: Array) -> None:
-        """Replace the numbers that mark a missing value by NaN, in place."""
-        if self.values.size:
-            values[np.isin(values, self.values)] = np.nan
+    def find(self, values: NDArray[Any]) -> BoolArray:
+        """Return where numbers are equal to a marker, compared in their own type."""
+        if not self.numbers:
+            return np.zeros(values.shape, dtype=bool)
+        markers: list[float]
+        if values.dtype.kind == "f":
+            limit = float(np.finfo(values.dtype).max)
+            markers = [float(one) for one in self.numbers if abs(one) <= limit]
+        else:
+            least, most = int(np.iinfo(values.dtype).min), int(np.iinfo(values.dtype).max)
+            markers = [int(one) for one in self.numbers if least <= one <= most and one % 1 == 0]
+        return np.isin(values, np.array(markers, dtype=values.dtype))
+
+    def marks(self, text: str) -> bool:
+        """Return whether a text that is a number is a marker, whatever its notation."""
+        return Decimal(text) in self.numbers
 
 
 @dataclass
@@ -107,26 +123,23 @@ def parse_number(cell: str, missing: Missing, decimal: str = ".") -> float | Non
     text = cell if decimal == "." else "" if "." in cell else cell.replace(",", ".")
     if is_number(text):
         value = float(text)
-        return np.nan if value in missing.values else value
+        # Double precision would make one number of several that are large or have many digits.
+        return np.nan if value in missing.values and missing.marks(text) else value
     return np.nan if missing.matches(cell) else None
 
 
-def check_numbers(values: Array, missing: Missing, *, whole: bool) -> Column:
-    """Return a column of numbers, in which only infinite values are invalid."""
-    missing.remove(values)
+def check_numbers(values: Array, *, whole: bool) -> Column:
+    """Return a column of numbers, NaN = missing, in which only infinite values are invalid."""
     infinite = np.flatnonzero(np.isinf(values))
     n_observed = int(np.count_nonzero(~np.isnan(values)))
     invalid = [(int(i), str(values[i])) for i in infinite[:_MAX_REPORTED]]
     return Column(values, n_observed, invalid, len(infinite), whole and n_observed > 0)
 
 
-def collect_numbers(
-    found: Sequence[float | None], cells: Sequence[object], missing: Missing
-) -> Column:
+def collect_numbers(found: Sequence[float | None], cells: Sequence[object]) -> Column:
     """Return a column of parsed cells, of which those that are None are invalid."""
     invalid = [(i, str(cells[i])) for i, value in enumerate(found) if value is None]
     values = np.array([np.nan if value is None else value for value in found], dtype=float)
-    missing.remove(values)
     n_observed = int(np.count_nonzero(~np.isnan(values))) + len(invalid)
     return Column(values, n_observed, invalid[:_MAX_REPORTED], len(invalid))
 
@@ -135,16 +148,25 @@ def parse_column(cells: Sequence[str], missing: Missing, decimal: str = ".") -> 
     """Return the numbers of a column of text cells."""
     values = _parse_plain(cells, missing, decimal)
     if values is not None:
-        column = check_numbers(values, missing, whole=False)
+        _remove_markers(values, cells, missing, decimal)
+        column = check_numbers(values, whole=False)
     else:
         found = [parse_number(cell, missing, decimal) for cell in cells]
-        column = collect_numbers(found, cells, missing)
+        column = collect_numbers(found, cells)
     if column.values is not None and column.n_observed and not column.n_invalid:
         known = ~np.isnan(column.values)
         texts = cells if known.all() else [cells[i] for i in np.flatnonzero(known).tolist()]
         joined = "\0".join(texts)
         column.whole = not any(mark in joined for mark in (decimal, "e", "E"))
     return column
+
+
+def _remove_markers(values: Array, cells: Sequence[str], missing: Missing, decimal: str) -> None:
+    """Replace the numbers that mark a missing value by NaN, in place."""
+    if missing.values.size:
+        near = np.flatnonzero(np.isin(values, missing.values)).tolist()
+        parsed = {cell: parse_number(cell, missing, decimal) for cell in {cells[i] for i in near}}
+        values[near] = [parsed[cells[i]] for i in near]
 
 
 def _parse_plain(cells: Sequence[str], missing: Missing, decimal: str) -> Array | None:
@@ -166,18 +188,6 @@ def _parse_plain(cells: Sequence[str], missing: Missing, decimal: str) -> Array 
         except ValueError:
             return None
     return None if np.isinf(values).any() else values
-
-
-def are_whole(values: Array) -> BoolArray:
-    """Return where a value is a whole number that double precision holds exactly."""
-    with np.errstate(invalid="ignore"):
-        return np.isfinite(values) & (values == np.round(values)) & (np.abs(values) < 2.0**53)
-
-
-def fit_integers(values: Array, dtype: np.dtype[Any]) -> bool:
-    """Return whether these are whole numbers that the type can hold."""
-    limits = np.iinfo(dtype)
-    return bool((are_whole(values) & (values >= limits.min) & (values <= limits.max)).all())
 
 
 def format_numbers(values: Array, digits: int | None = None, decimal: str = ".") -> list[str]:
@@ -219,3 +229,9 @@ def _format_single(values: Array) -> list[str]:
         repr(float(str(short))) if is_single else repr(value)
         for short, value, is_single in zip(single, values.tolist(), fits.tolist(), strict=True)
     ]
+
+
+def parse_integer(cell: Any) -> Any:
+    """Return the exact number of a cell that is an integer or a text of digits; others as is."""
+    digits = isinstance(cell, str) and _DIGITS.fullmatch(cell)
+    return int(cell) if digits else cell

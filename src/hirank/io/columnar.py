@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import struct
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -10,12 +11,22 @@ from typing import Any
 
 import numpy as np
 
+from hirank._integers import fit_integers
 from hirank._typing import Array, PathLike
 from hirank.exceptions import FileError, OutputError
-from hirank.io.cells import Column, check_numbers, fit_integers
+from hirank.io.arrow_sizes import batch_sizes
+from hirank.io.cells import Column, check_numbers
 from hirank.io.errors import damaged, reading, require
+from hirank.io.memory import CELL
 from hirank.io.output import Writer
 from hirank.io.table import Cells, ReadOptions, Table, TableFile
+
+_MIN_BATCH, _MAX_BATCH = 64, 65_536  # rows that are decoded at once
+_WIDTH = 8  # bytes of a value whose type has no fixed length
+_REMEDY = (
+    "Impute whole numbers only (--integers '{name}' when the model is fitted), leave the column as "
+    "it is (--id '{name}'), or write CSV."
+)
 
 
 class ArrowCells(Cells):
@@ -52,14 +63,18 @@ class ArrowCells(Cells):
             return Column(np.full(len(self), np.nan), n_valid, invalid, n_valid)
         # Integers of 64 bits are rounded to double precision here, but not in the output.
         values = np.array(column.cast(pa.float64(), safe=False).to_numpy(), dtype=float)
-        return check_numbers(values, self.file.options.missing, whole=dtype.kind in "iu")
+        missing = self.file.options.missing
+        if missing.numbers:
+            own = column.drop_null().to_numpy()
+            values[np.flatnonzero(column.is_valid())[missing.find(own)]] = np.nan
+        return check_numbers(values, whole=dtype.kind in "iu")
 
 
 class ColumnarFile(TableFile):
     """What Parquet and Arrow files share."""
 
     def __init__(self, path: PathLike, options: ReadOptions) -> None:
-        self.pa = require("pyarrow", path)
+        self.pa, self.options = require("pyarrow", path), options
         with self._reading(path) as stream:
             self.schema = self._open(stream)[0]
         index: list[Any] = []
@@ -73,6 +88,10 @@ class ColumnarFile(TableFile):
     def _open(self, stream: Any) -> tuple[Any, Iterator[Any]]:
         """Return the schema of an open file, and its record batches."""
 
+    @abstractmethod
+    def _measure(self, stream: Any, *, whole: bool) -> int:
+        """Return the bytes of all rows, or of those decoded at once, as the file declares."""
+
     @contextmanager
     def _reading(self, path: PathLike) -> Iterator[Any]:
         """Open the file, and turn the errors of pyarrow for damaged files into `FileError`."""
@@ -81,7 +100,14 @@ class ColumnarFile(TableFile):
                 yield stream
         except FileError:
             raise
-        except (self.pa.ArrowException, OSError, ValueError, KeyError, OverflowError) as error:
+        except (
+            self.pa.ArrowException,
+            OSError,
+            ValueError,
+            KeyError,
+            OverflowError,
+            struct.error,
+        ) as error:
             with reading(path):
                 if isinstance(error, OSError) and error.errno:
                     raise
@@ -89,8 +115,13 @@ class ColumnarFile(TableFile):
 
     def _batches(self, rows: int | None) -> Iterator[Cells]:
         first, size, waiting = 0, 0, list[Any]()
+        memory, total = self.options.memory, 0
         with self._reading(self.path) as stream:
+            memory.check(self.path, self._measure(stream, whole=rows is None))
+            stream.seek(0)
             for batch in self._open(stream)[1]:
+                total = total * (rows is None) + batch.nbytes
+                memory.check(self.path, total)
                 batch.validate(full=True)  # a damaged file may have offsets beyond its end
                 start = 0
                 while rows is not None and size + batch.num_rows - start >= rows:
@@ -112,7 +143,37 @@ class ParquetFile(ColumnarFile):
 
     def _open(self, stream: Any) -> tuple[Any, Iterator[Any]]:
         file = require("pyarrow.parquet", self.format).ParquetFile(stream)
-        return file.schema_arrow, file.iter_batches()
+        return file.schema_arrow, file.iter_batches(self._batch_rows(file.metadata))
+
+    def _batch_rows(self, metadata: Any) -> int:
+        """Return how many rows to decode at once.
+
+        A text may be stored once and occur in every row, so few bytes of a file may become many.
+        """
+        texts = [
+            chunk.total_uncompressed_size
+            for chunk in _chunks(metadata)
+            if chunk.physical_type == "BYTE_ARRAY"
+        ]
+        rows = self.options.memory.size // (4 * max(texts, default=1))
+        return max(_MIN_BATCH, min(_MAX_BATCH, rows))
+
+    def _measure(self, stream: Any, *, whole: bool) -> int:
+        if not whole:
+            return 0  # `_batch_rows` limits them
+        metadata = require("pyarrow.parquet", self.format).ParquetFile(stream).metadata
+        widths = [metadata.schema.column(j).length or _WIDTH for j in range(metadata.num_columns)]
+        return sum(
+            chunk.num_values * (CELL + widths[k % len(widths)]) + chunk.total_uncompressed_size
+            for k, chunk in enumerate(_chunks(metadata))
+        )
+
+
+def _chunks(metadata: Any) -> Iterator[Any]:
+    """Yield the columns of all row groups of a Parquet file."""
+    for i in range(metadata.num_row_groups):
+        group = metadata.row_group(i)
+        yield from (group.column(j) for j in range(group.num_columns))
 
 
 class ArrowFile(ColumnarFile):
@@ -128,13 +189,19 @@ class ArrowFile(ColumnarFile):
         reader = ipc.open_file(stream)
         return reader.schema, map(reader.get_batch, range(reader.num_record_batches))
 
+    def _measure(self, stream: Any, *, whole: bool) -> int:
+        per_row = CELL * len(self.names)
+        sizes = (rows * per_row + size for rows, size in batch_sizes(stream))
+        return sum(sizes) if whole else max(sizes, default=0)
+
 
 class ColumnarWriter(Writer):
     """What the writers of Parquet and Arrow files share: other columns and metadata are kept.
 
     The types are decided before the first row is written. An integer column stays one if its
     imputed values are whole numbers, or if it is known to have no missing values. When a table is
-    written in parts, the values to come are unknown, and all others become double precision.
+    written in parts, the values to come are unknown: all others become double precision, except
+    `integers`. It is an error if that would change an observed value.
     """
 
     def __init__(self, path: PathLike, like: TableFile, **options: Any) -> None:
@@ -170,11 +237,12 @@ class ColumnarWriter(Writer):
             dtype = np.dtype(np.int64 if whole else np.float64)
         if dtype.kind == "f":  # half precision is too coarse for imputed values
             return pa.float32() if dtype.itemsize < 8 else pa.float64()
-        keeps = name in table.types.complete
+        # Double precision holds all smaller integers, and also imputed values out of their range.
+        keeps = name in table.types.complete or (name in self.integers and dtype.itemsize == 8)
         if table.is_whole:
             j = table.numeric.index(name)
             keeps = fit_integers(filled[~np.isnan(filled[:, j]), j], dtype)
-            if not isinstance(cells, ArrowCells):  # a number of a text file may exceed 64 bits
+            if cells.dtype(index) is None:  # a number of a text file may exceed 64 bits
                 keeps = keeps and not (np.abs(table.numbers[:, j]) >= 2.0**63).any()
         return pa.from_numpy_dtype(dtype) if keeps else pa.float64()
 
@@ -185,14 +253,21 @@ class ColumnarWriter(Writer):
             if isinstance(cells, ArrowCells):
                 return cells.data.column(index)
             return pa.array([text or None for text in cells.texts(index)], kind)
-        j = table.numeric.index(table.names[index])
+        name = table.names[index]
+        if pa.types.is_floating(kind):
+            self._check_exact(table, name, _REMEDY.format(name=name))
+        j = table.numeric.index(name)
         known, imputed = ~np.isnan(table.numbers[:, j]), ~np.isnan(filled[:, j])
+        own = np.dtype(kind.to_pandas_dtype())
+        if own.kind in "iu" and not fit_integers(filled[imputed, j], own):
+            problem = f'A value imputed in column "{name}" does not fit the type {kind}.'
+            raise OutputError(self.path, f"{problem} Fit the model with --bounds.")
         if isinstance(cells, ArrowCells):
-            values = pa.array(np.where(imputed, filled[:, j], 0).astype(kind.to_pandas_dtype()))
+            values = pa.array(np.where(imputed, filled[:, j], 0).astype(own))
             column = cells.data.column(index).cast(kind, safe=False)
             return require("pyarrow.compute", self.path).if_else(pa.array(imputed), values, column)
         values = np.where(known, table.numbers[:, j], filled[:, j])
-        if pa.types.is_integer(kind):  # of the cells, since double precision may round them
+        if own.kind in "iu":  # of the cells, since double precision may round them
             values = np.where(known, np.array(cells.column(index), dtype=object), values)
             values = [None if value != value else int(value) for value in values]
         return pa.array(values, kind, from_pandas=True)

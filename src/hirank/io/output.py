@@ -5,15 +5,18 @@ from __future__ import annotations
 import os
 import sys
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
-from typing import BinaryIO, ClassVar, Self, cast
+from typing import Any, BinaryIO, ClassVar, Self, cast
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hirank._atomic import replace_file
+from hirank._integers import EXACT, find_rounded
 from hirank._typing import Array, PathLike
 from hirank.exceptions import OutputError, OutputExistsError
+from hirank.io.cells import parse_integer
 from hirank.io.errors import writing
 from hirank.io.table import Table, TableFile
 
@@ -59,9 +62,15 @@ class Writer(ABC):
     _file: BinaryIO
 
     def __init__(
-        self, path: PathLike, like: TableFile, *, digits: int | None = None, force: bool = False
+        self,
+        path: PathLike,
+        like: TableFile,
+        *,
+        digits: int | None = None,
+        force: bool = False,
+        integers: Collection[str] = (),
     ) -> None:
-        self.path, self.like, self.digits = path, like, digits
+        self.path, self.like, self.digits, self.integers = path, like, digits, integers
         self._force, self._is_open = force, False
         self._stack = ExitStack()  # the file, and what is between the writer and the file
         self._extra: tuple[str, ...] | None = None
@@ -126,6 +135,22 @@ class Writer(ABC):
     @abstractmethod
     def _finish(self) -> None:
         """Write what comes last."""
+
+    def _check_exact(self, table: Table, name: str, remedy: str) -> None:
+        """Raise OutputError if an observed integer of a column would change as a double."""
+        numbers = table.numbers[:, table.numeric.index(name)]
+        large = np.flatnonzero(np.abs(numbers) >= EXACT).tolist()
+        if large:
+            cells = table.column(name)
+            integers = np.empty(len(large), dtype=object)
+            integers[:] = [parse_integer(cells[i]) for i in large]
+            self._refuse_rounded(integers[find_rounded(integers)], name, remedy)
+
+    def _refuse_rounded(self, rounded: NDArray[Any], name: str, remedy: str) -> None:
+        """Raise OutputError if there are integers that would be rounded."""
+        if len(rounded):
+            problem = f'{rounded[0]} in column "{name}" would be rounded to double precision.'
+            raise OutputError(self.path, f"{problem} {remedy}")
 
     def _names(self) -> list[str]:
         return [*self.like.names, *(self._extra or ())]

@@ -19,6 +19,7 @@ from hirank.io.dialect import Dialect
 from hirank.io.errors import reading
 
 _BLOCK = 1 << 20
+_MAX_LINE = 1 << 26  # characters
 _MAX_OPEN = 100_000  # lines of a quoted cell; more are a quote that is never closed
 _BOMS = (
     (codecs.BOM_UTF32_LE, "utf-32-le"),
@@ -89,7 +90,7 @@ class Source:
                 else:
                     records.append("".join((*opened, line)))
                     opened = []
-            if len(opened) > _MAX_OPEN:
+            if len(opened) > _MAX_OPEN or sum(map(len, opened)) > _MAX_LINE:
                 break
             last = [records.pop()] if records else []
             n_lines += sum(record.count(dialect.newline) for record in records)
@@ -153,9 +154,21 @@ class Source:
                 raise FileError(self.path, problem) from error
 
     def _lines(self, newline: str) -> Iterator[list[str]]:
-        rest = ""
+        parts, size, n_lines = list[str](), 0, 1  # of a line whose end is yet to come
         for text in self._text():
-            *lines, rest = (rest + text).split(newline)
-            yield [line + newline for line in lines]
-        if rest:
-            yield [rest]
+            part, *lines = text.split(newline)
+            parts.append(part)
+            size += len(part)
+            if lines:
+                *lines, rest = ["".join(parts), *lines]
+                parts, size = [rest], len(rest)
+                n_lines += len(lines)
+                yield [line + newline for line in lines]
+            if size > _MAX_LINE:
+                raise FileError(
+                    self.path,
+                    f"Line {n_lines} is longer than {_MAX_LINE >> 20} MiB. Check the line ends, "
+                    "or whether this is a text file.",
+                )
+        if size:
+            yield ["".join(parts)]

@@ -13,6 +13,7 @@ import numpy as np
 from hirank._typing import Array, PathLike
 from hirank.exceptions import FileError
 from hirank.io.cells import Column, Missing, contain_only_numbers
+from hirank.io.memory import MemoryLimit
 
 _NEARLY = 0.8  # share of numbers from which on the other cells of a column look like mistakes
 _SCAN_ROWS = 32_768
@@ -30,6 +31,7 @@ class ReadOptions:
     encoding: str = "utf-8"
     sheet: str | None = None
     header: bool = True
+    memory: MemoryLimit = field(default_factory=MemoryLimit)
 
 
 @dataclass(frozen=True)
@@ -232,7 +234,8 @@ class TableFile(ABC):
         return [name for name in self.names if name not in self._text_columns]
 
     def _parse(self, cells: Cells, names: Sequence[str]) -> dict[str, Column]:
-        columns = cells.parse([self.names.index(name) for name in names])
+        places = {name: index for index, name in enumerate(self.names)}
+        columns = cells.parse([places[name] for name in names])
         for column in columns:
             column.invalid = [(cells.line(row), cell) for row, cell in column.invalid]
         return dict(zip(names, columns, strict=True))

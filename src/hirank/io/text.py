@@ -10,15 +10,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hirank._integers import are_whole
 from hirank._text import plural
 from hirank._typing import Array, PathLike
 from hirank.exceptions import FileError, OutputError
-from hirank.io.cells import Column, are_whole, format_numbers, parse_column
+from hirank.io.cells import Column, format_numbers, parse_column
 from hirank.io.dialect import Dialect, check_delimiter, detect_dialect
+from hirank.io.memory import CELL
 from hirank.io.output import Writer
 from hirank.io.source import Source
 from hirank.io.table import Cells, ReadOptions, Table, TableFile, name_columns
 
+_MAX_HEADER = 1 << 20  # characters
+_STRING = 64  # bytes of a string in a list, beside its characters
 _SEGMENT = 8192  # rows whose cells are Python strings at one time
 
 
@@ -112,6 +116,13 @@ class TextFile(TableFile):
             body, delimiter=delimiter, newline=self.source.newline, spaces=suffix in ("txt", "dat")
         )
         first = self._first_record()
+        if options.header and len(first) > _MAX_HEADER:
+            raise FileError(
+                path,
+                f"The first row is longer than {_MAX_HEADER >> 20} MiB, too long for the names of "
+                "columns. Check the line ends and the quotes, or read the file without a header "
+                "(header=False, --no-header).",
+            )
         cells = [cell.strip() for cell in self.dialect.cells(first)]
         self.header = ""
         if options.header:
@@ -133,11 +144,14 @@ class TextFile(TableFile):
         newline = self.dialect.newline
         skip = len(self.preamble) + len(self.header)
         line = 1 + self.preamble.count(newline) + self.header.count(newline)
-        first, records = 0, list[str]()
+        first, records, size = 0, list[str](), 0
+        per_record = _STRING + CELL * len(self.names)
         for block in self.source.records(self.dialect, empty_rows=len(self.names) == 1):
             while skip and block:
                 skip = max(skip - len(block.pop(0)), 0)
             records += block
+            size = size * (rows is None) + sum(map(len, block)) + len(block) * per_record
+            self.options.memory.check(self.path, size)
             while rows is not None and len(records) >= rows:
                 yield TextCells(self, records[:rows], first, line)
                 line += sum(record.count(newline) for record in records[:rows])

@@ -14,7 +14,7 @@ from hirank._typing import Array, BoolArray, IntArray
 from hirank.core.columns import Columns
 from hirank.estimators.functional import read_numbers
 from hirank.estimators.imputer import Imputer
-from hirank.estimators.validation import is_missing
+from hirank.estimators.validation import is_missing, unmask
 from hirank.exceptions import EmptyRowsWarning, FewEntriesWarning
 from hirank.theory.advice import Advice, Name
 from hirank.theory.counts import count_observed
@@ -129,7 +129,7 @@ def _read_numbers(X: Any) -> tuple[Array, tuple[Name, ...], tuple[str, ...]]:
     others: list[str] = []
     if isinstance(frame, nw.DataFrame):
         X, numeric, others = read_numbers(frame)
-    values = check_array(X, dtype=np.float64, ensure_all_finite="allow-nan", input_name="X")
+    values = check_array(unmask(X), dtype=np.float64, ensure_all_finite="allow-nan", input_name="X")
     return values, tuple(numeric) or tuple(range(values.shape[1])), tuple(others)
 
 
