@@ -31,8 +31,8 @@ class OnlineImputer(BaseOnline[StreamState]):
     Parameters
     ----------
     n_components : int or "auto", default="auto"
-        Points of the dictionary. ``"auto"`` takes ``3.8 * n**0.6`` for n rows in the window (177
-        for 600), and more as it fills.
+        Points of the dictionary, at most 2000. ``"auto"`` takes ``3.8 * n**0.6`` for n rows in the
+        window (177 for 600), and more as it fills.
     window : int, default=600
         Rows that are kept.
     batch_size : int, default=50

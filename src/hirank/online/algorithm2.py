@@ -18,6 +18,7 @@ from hirank.core.scaling import Scaling
 from hirank.core.threads import Workers
 from hirank.exceptions import SkippedRowsWarning, warn
 from hirank.kernels import Kernel
+from hirank.models.dictionary import check_points, points_work
 from hirank.models.out_of_sample import complete_by_algorithm3
 from hirank.online.buffer import column_means
 from hirank.online.config import Algorithm2Config
@@ -49,6 +50,11 @@ class Algorithm2Model:
     @property
     def kernel(self) -> Kernel:
         return self.setting.kernel
+
+    @property
+    def work(self) -> float:
+        """The multiplications of a block of rows: see `points_work`."""
+        return points_work(self.D, self.steps.max_iter)
 
     def points(self) -> Array:
         """Return the dictionary in the units of the data, r x m."""
@@ -90,6 +96,7 @@ class Algorithm2Model:
             raise ValueError(f"dictionary and unit must describe the {v} features that vary")
         if not (self.unit > 0).all():
             raise ValueError("unit must be positive")
+        check_points(self.D, (self.setting,), None)
 
 
 @dataclass(frozen=True)
