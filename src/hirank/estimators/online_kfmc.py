@@ -109,7 +109,7 @@ last_update_, n_features_in_, feature_names_in_
     -----
     ``fit_transform`` returns the table as imputed in the last pass. The columns of the output never
     change: a feature without any value in the first rows is imputed with 0. An interrupted call
-    leaves the model as it was before.
+    leaves the model as it was before. Threads are as in :class:`OnlineImputer`.
 
     Examples
     --------

@@ -5,7 +5,8 @@ Scaling and bandwidth are determined on the first rows and stay; all else is Alg
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
+from contextlib import closing
 from dataclasses import dataclass, field, replace
 from typing import Annotated
 
@@ -159,14 +160,15 @@ class Algorithm2Stream:
 
         `stop` is called with the number of each pass; a true return value makes it the last.
         """
-        for number, after in enumerate(self.passes(rows, config), start=1):  # noqa: B007
-            if stop(number):
-                break
+        with closing(self.passes(rows, config)) as passes:  # an interrupt is lost in a destructor
+            for number, after in enumerate(passes, start=1):  # noqa: B007
+                if stop(number):
+                    break
         return after
 
     def passes(
         self, rows: Array, config: Algorithm2Config
-    ) -> Iterator[tuple[Algorithm2Stream, Array]]:
+    ) -> Generator[tuple[Algorithm2Stream, Array], None, None]:
         """Yield the stream after each pass over a table, n x m, and the table as imputed in it."""
         stream = self.start(rows, config)
         model = stream.model
