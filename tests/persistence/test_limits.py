@@ -132,7 +132,7 @@ def test_the_most_costly_model_that_is_allowed_is_loaded_without_being_tried_out
 
 
 @pytest.mark.slow
-def test_a_row_of_the_most_costly_model_takes_less_than_minutes(saved, tmp_path):
+def test_a_row_of_the_most_costly_model_takes_less_than_a_minute(saved, tmp_path):
     header, state = copy.deepcopy(saved["dictionary"])
     points(state["record"], r=MAX_POINTS, stages=MAX_STAGES, rounds=MAX_ROUNDS)
     path = tmp_path / "forged.hirank"
@@ -143,7 +143,7 @@ def test_a_row_of_the_most_costly_model_takes_less_than_minutes(saved, tmp_path)
         filled = model.transform(rows_to_impute())
 
     assert np.isfinite(filled).all()
-    assert usage.seconds < 120  # 30 s on one core of 2026 that has nothing else to do
+    assert usage.seconds < 60  # 13 s of CPU were measured, and 226 MB
     assert usage.megabytes < 300
 
 

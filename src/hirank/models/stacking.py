@@ -25,8 +25,8 @@ ROUNDS = 4
 MAX_MODELS = 20
 """Models of a family that are averaged."""
 MAX_WORK = 2e11
-"""Multiplications of a block of rows in a model file: about half a minute on one core. The default
-rules stay below a tenth of it."""
+"""Multiplications of a block of rows in a model file; 1.6e11 took 13 s. Four dictionaries of 800
+points, the most that the default rules take, need 2e10."""
 
 
 @dataclass(frozen=True)
