@@ -20,5 +20,9 @@ if __name__ == "__main__":
     folder = Path(tempfile.mkdtemp(prefix="hirank-fuzz-"))  # kept if a file fails
     models = fit_models()
     began = perf_counter()
-    counts = mutate(models, folder, arguments.count, arguments.seed)
-    print(f"{sum(counts.values())} mutated files in {perf_counter() - began:.0f} s: {counts}")
+    outcome = mutate(models, folder, arguments.count, arguments.seed)
+    total = sum(outcome.counts.values())
+    print(f"{total} mutated files in {perf_counter() - began:.0f} s: {outcome.counts}")
+    print(f"{outcome.checksums} had a wrong checksum; all others reached the decoder")
+    print(f"largest time to load and use a file: {outcome.max_seconds:.2f} s")
+    print(f"largest growth of memory beyond the file: {outcome.max_megabytes:.1f} MB (Linux only)")

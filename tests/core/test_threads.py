@@ -1,10 +1,12 @@
+import threading
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from hirank.core.threads import Workers, allowed_threads, row_blocks
+from hirank.core.threads import Workers, _BlasLimit, _User, allowed_threads, row_blocks
 
 
 def blas_threads() -> set[int]:
@@ -42,3 +44,49 @@ def test_blocks_cover_all_rows_once(n, row_bytes, cost):
     blocks = row_blocks(n, row_bytes, cost)
     assert len(blocks) >= (2 if cost > 1 else 1)
     assert [i for b in blocks for i in range(n)[b]] == list(range(n))
+
+
+def test_overlapping_threads_leave_blas_with_as_many_threads_as_before():
+    first_is_in, second_is_in = threading.Event(), threading.Event()
+
+    def first():
+        with Workers():
+            first_is_in.set()
+            second_is_in.wait(10)
+
+    with threadpool_limits(2, user_api="blas"):
+        before = blas_threads()
+        thread = threading.Thread(target=first)
+        thread.start()
+        first_is_in.wait(10)
+        with Workers() as workers:
+            second_is_in.set()
+            thread.join()  # the first leaves while the second is inside
+            assert blas_threads() == {1}
+            assert workers._pool is not None  # the limit of the first is not taken for the user's
+        assert blas_threads() == before
+
+
+def test_a_user_that_never_left_does_not_keep_the_limit():
+    before = blas_threads()
+    limit, lost = _BlasLimit(), _User()
+    limit.enter(lost)
+    del lost  # as if an interrupt had kept it from leaving
+
+    user = _User()
+    limit.enter(user)
+    limit.leave(user)
+
+    assert blas_threads() == before
+
+
+def test_inside_workers_others_take_no_further_threads():
+    with threadpool_limits(2, user_api="blas"), Workers() as outer:
+        with Workers() as inner:
+            assert inner._pool is None
+        assert [*outer.map(starts_threads, [0, 1], cost=1e12)] == [False, False]
+
+
+def starts_threads(_):
+    with Workers() as workers:
+        return workers._pool is not None

@@ -3,22 +3,22 @@
 import copy
 import hashlib
 import io
-import json
 import warnings
 import zipfile
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from time import perf_counter
 from typing import Any
 
 import numpy as np
 
 import hirank
+from helpers.usage import measured
 from hirank.exceptions import ModelFileError
 from hirank.models.dictionary import Dictionary
 from hirank.models.weighted import WeightedModel
-from hirank.persistence.container import DIGEST_SIZE, HEADER, STATE, read, write
+from hirank.persistence.container import DIGEST_SIZE, FORMAT, HEADER, MAGIC, STATE, read
+from hirank.persistence.encoding import to_json
 
 Rng = np.random.Generator
 WRONG: list[Any] = [
@@ -75,7 +75,7 @@ def rows_to_impute() -> np.ndarray:
 
 
 def load_and_use(path: Path) -> str:
-    """Return "rejected" or "loaded"; raise AssertionError unless that is clear, or all is well."""
+    """Return "loaded", or "rejected: ..." with the reason; raise if that is not clear."""
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
         problem = None
@@ -88,7 +88,7 @@ def load_and_use(path: Path) -> str:
             assert str(problem) == f"{path}: {problem.problem}"
             assert 30 < len(str(problem)) < 1000, problem
             assert str(problem).isprintable(), problem
-            return "rejected"
+            return f"rejected: {problem.problem}"
         if not model.__sklearn_is_fitted__():  # a stream before its first fit
             return "loaded"
         X = rows_to_impute()
@@ -137,7 +137,15 @@ def pack(parts: list[tuple[str, bytes]], compression: int = zipfile.ZIP_STORED) 
     return sign(out.getvalue())
 
 
-# Mutations of the bytes, the checksum left as it was.
+def forge(header: dict[str, Any], state: Any) -> bytes:
+    """Return the model file of any header and state, without the limits of `write`."""
+    arrays: list[bytes] = []
+    described = to_json({"magic": MAGIC, "format": FORMAT, **header})
+    parts = [(HEADER, described), (STATE, to_json(state, arrays))]
+    return pack([*parts, *((f"arrays/{i:05d}.npy", part) for i, part in enumerate(arrays))])
+
+
+# Mutations of bytes: of a whole file, or of one part of it.
 
 
 def flip_bits(data: bytes, rng: Rng) -> bytes:
@@ -165,15 +173,17 @@ def cut_or_double(data: bytes, rng: Rng) -> bytes:
     return data[:a] + data[b:] if rng.random() < 0.5 else data[:b] + data[a:]
 
 
-# Mutations with a checksum that is right.
+OF_BYTES: list[Callable[[bytes, Rng], bytes]] = [flip_bits, truncate, swap_blocks, cut_or_double]
 
 
-def flip_signed_bits(data: bytes, rng: Rng) -> bytes:
-    return sign(flip_bits(data, rng))
+# Mutations of files. All but one in fifty have the right checksum, so that they reach the decoder.
 
 
-def cut_or_double_signed(data: bytes, rng: Rng) -> bytes:
-    return sign(cut_or_double(data[:-DIGEST_SIZE], rng) + bytes(DIGEST_SIZE))
+def change_file(data: bytes, rng: Rng) -> bytes:
+    mutation = OF_BYTES[rng.integers(len(OF_BYTES))]
+    if rng.random() < 0.1:
+        return mutation(data, rng)
+    return sign(mutation(data[:-DIGEST_SIZE], rng) + bytes(DIGEST_SIZE))
 
 
 def move_parts(data: bytes, rng: Rng) -> bytes:
@@ -198,14 +208,10 @@ def move_parts(data: bytes, rng: Rng) -> bytes:
 def change_part(data: bytes, rng: Rng) -> bytes:
     parts = unpack(data)
     name = str(rng.choice([HEADER, STATE, *parts]))
-    what = rng.integers(3)
-    if what == 0:
-        parts[name] = flip_bits(parts[name], rng)
-    elif what == 1 or name not in (HEADER, STATE):
-        parts[name] = cut_or_double(parts[name], rng)
+    if len(parts[name]) > 600 or name in (HEADER, STATE):
+        parts[name] = OF_BYTES[rng.integers(len(OF_BYTES))](parts[name], rng)
     else:
-        plain = json.loads(parts[name].decode("utf-8", "surrogatepass"))
-        parts[name] = json.dumps(change_state(plain, rng)).encode()
+        parts[name] = flip_bits(parts[name], rng)
     return pack([*parts.items()])
 
 
@@ -279,46 +285,100 @@ def change_array(state: Any, rng: Rng) -> Any:
     return state
 
 
-OF_BYTES: list[Callable[[bytes, Rng], bytes]] = [
-    *(flip_bits, truncate, swap_blocks, cut_or_double),
-    *(flip_signed_bits, cut_or_double_signed, move_parts, change_part, change_part),
+def enlarge(state: Any, rng: Rng) -> Any:
+    """Return the state with one thing in it, or all arrays of one length, far larger."""
+    state = copy.deepcopy(state)
+    found = places(state)
+    at, key = found[rng.integers(len(found))]
+    value, times = at[key], int(10 ** rng.uniform(1, 5.5))
+    if isinstance(value, np.ndarray) and value.size:
+        axis = int(rng.integers(value.ndim))
+        for other, its in found if rng.random() < 0.5 else [(at, key)]:
+            array = other[its]
+            if isinstance(array, np.ndarray) and array.shape[axis : axis + 1] == (
+                value.shape[axis],
+            ):
+                other[its] = np.repeat(array, max(1, min(times, 10**6 // array.size)), axis=axis)
+    elif isinstance(value, str):
+        at[key] = value * times
+    elif isinstance(value, bool | int | float):
+        at[key] = type(value)(value * 10.0 ** rng.integers(1, 16))
+    elif isinstance(value, list):
+        at[key] = [copy.deepcopy(part) for part in value * min(times, 3000)]
+    elif isinstance(value, dict):
+        for _ in range(times % 2000):
+            value = {"type": "list", "items": [value]}
+        at[key] = value
+    return state
+
+
+OF_FILE: list[Callable[[bytes, Rng], bytes]] = [change_file, move_parts, *[change_part] * 2]
+OF_STATE: list[Callable[[Any, Rng], Any]] = [
+    *[change_state] * 4,
+    *[change_array] * 4,
+    *[enlarge] * 4,
 ]
-OF_STATE: list[Callable[[Any, Rng], Any]] = [*[change_state] * 4, *[change_array] * 3]
+
+
+@dataclass
+class Outcome:
+    """What came of many mutated files."""
+
+    counts: dict[str, int] = field(default_factory=lambda: {"rejected": 0, "loaded": 0})
+    checksums: int = 0  # of those rejected because their checksum does not match
+    max_seconds: float = 0.0
+    max_megabytes: float = 0.0  # beyond the size of the file
 
 
 def mutate(
-    models: dict[str, Any], folder: Path, count: int, seed: int = 0, max_seconds: float = 5.0
-) -> dict[str, int]:
-    """Mutate the files of models so many times, and count what came of it.
+    models: dict[str, Any],
+    folder: Path,
+    count: int,
+    seed: int = 0,
+    max_seconds: float = 5.0,
+    max_megabytes: float = 100.0,
+) -> Outcome:
+    """Mutate the files of models so many times, load and use each, and measure that.
 
-    A file that takes longer than `max_seconds` to load and use is a failure.
+    A file that takes longer than `max_seconds`, or more memory than `max_megabytes` beyond its
+    size, is a failure.
     """
     rng = np.random.default_rng(seed)
     saved = {}
     for name, model in models.items():
         model.save(folder / f"{name}.hirank")
         saved[name] = (folder / f"{name}.hirank").read_bytes(), read(folder / f"{name}.hirank")
-    counts = {"rejected": 0, "loaded": 0}
-    names, path = [*saved], folder / "mutated.hirank"
+    outcome, names, path = Outcome(), [*saved], folder / "mutated.hirank"
     for number in range(count):
         data, (header, state) = saved[names[number % len(names)]]
-        mutation = [*OF_BYTES, *OF_STATE][rng.integers(len(OF_BYTES) + len(OF_STATE))]
+        mutation = [*OF_FILE, *OF_STATE][rng.integers(len(OF_FILE) + len(OF_STATE))]
         try:
-            if mutation in OF_BYTES:
-                path.write_bytes(mutation(data, rng))
+            if mutation in OF_FILE:
+                changed = mutation(data, rng)
             elif rng.random() < 0.9:
-                write(path, header, mutation(state, rng))
+                changed = forge(header, mutation(state, rng))
             else:
-                write(path, change_state(header, rng), state)
-        except (TypeError, ValueError, UnicodeError):
+                changed = forge(change_state(header, rng), state)
+        except (TypeError, ValueError, UnicodeError, RecursionError):
             continue  # not even the container can hold it
-        began = perf_counter()
+        path.write_bytes(changed)
         try:
-            counts[load_and_use(path)] += 1
-            assert perf_counter() - began < max_seconds
+            _try_file(path, outcome, max_seconds, max_megabytes)
         except BaseException:
             kept = folder / "failed.hirank"
-            kept.write_bytes(path.read_bytes())
+            kept.write_bytes(changed)
             print(f"mutation {number} of {names[number % len(names)]}, {mutation.__name__}: {kept}")
             raise  # whatever it is
-    return counts
+    return outcome
+
+
+def _try_file(path: Path, outcome: Outcome, max_seconds: float, max_megabytes: float) -> None:
+    with measured() as usage:
+        result = load_and_use(path)
+    outcome.counts[result.split(":")[0]] += 1
+    outcome.checksums += "checksum does not match" in result
+    beyond = usage.megabytes - path.stat().st_size / 1e6
+    outcome.max_seconds = max(outcome.max_seconds, usage.seconds)
+    outcome.max_megabytes = max(outcome.max_megabytes, beyond)
+    assert usage.seconds < max_seconds, usage
+    assert beyond < max_megabytes, usage

@@ -104,8 +104,8 @@ def test_bandwidth_is_a_multiple_of_the_mean_distance():
     [
         (lambda: RBF(0.0), "sigma must be a positive"),
         (lambda: RBF(np.inf), "sigma must be a positive"),
-        (lambda: Poly(0), "integer of at least 1"),
-        (lambda: Poly(2.5), "integer of at least 1"),
+        (lambda: Poly(0), "integer from 1 to 100"),
+        (lambda: Poly(2.5), "integer from 1 to 100"),
         (lambda: Poly(2, -1.0), "not positive semidefinite"),
         (lambda: RBF().bind(np.zeros((2, 2))), "has no sigma"),
     ],

@@ -166,8 +166,9 @@ class OnlineBaseline(StreamMixin, Baseline[FittedStream, L]):
         return replace(columns, scaling=scaling)
 
     def _fit(self, X: Any) -> tuple[Array, BoolArray, Array]:
-        result = super()._fit(X)
-        self.__dict__.pop("_held", None)
+        with self._learning():
+            result = super()._fit(X)
+            self.__dict__.pop("_held", None)
         return result
 
     def _fit_data(self, data: FitData) -> tuple[FittedStream, Array]:

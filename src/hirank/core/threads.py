@@ -13,11 +13,11 @@ import math
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from functools import lru_cache
 from itertools import pairwise
-from types import TracebackType
 from typing import Any, TypeVar
+from weakref import WeakSet
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,14 +33,76 @@ MIN_SHARED_COST = 2e7
 
 
 @lru_cache(maxsize=1)
-def _controller() -> ThreadpoolController:
-    return ThreadpoolController()
+def _blas_libraries() -> list[Any]:
+    return list(ThreadpoolController().select(user_api="blas").lib_controllers)
 
 
 def allowed_threads() -> int:
     """Return how many threads BLAS may use now, as set by the user or the machine."""
-    counts = [lib["num_threads"] for lib in _controller().info() if lib["user_api"] == "blas"]
-    return max(counts, default=1)
+    return max((library.get_num_threads() or 1 for library in _blas_libraries()), default=1)
+
+
+def _set_blas_threads(counts: Sequence[int | None]) -> None:
+    """Set the number of threads of each library; None leaves it.
+
+    Since version 3.8, threadpoolctl ignores all threads but the one that set a limit first, which
+    need not be the one that restores it.
+    """
+    for library, count in zip(_blas_libraries(), counts, strict=True):
+        release = getattr(library, "clear_controlling_thread", lambda force: None)
+        if count is not None:
+            release(force=True)
+            library.set_num_threads(count)
+            release(force=True)
+
+
+class _User:
+    """A block that uses the limit of BLAS; it can be referred to weakly."""
+
+
+class _BlasLimit:
+    """The limit of BLAS to one thread: one for the whole process, whose threads may overlap.
+
+    The first that enters stores what was allowed before, and the last that leaves restores it. A
+    user that an interrupt kept from leaving is forgotten when it is destroyed.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._users: WeakSet[_User] = WeakSet()
+        self._before: list[int | None] | None = None  # None: there is no limit
+
+    def enter(self, user: _User) -> int:
+        """Return how many threads BLAS may use outside."""
+        with self._lock:
+            if self._before is None:
+                self._before = [library.get_num_threads() for library in _blas_libraries()]
+            _set_blas_threads([1] * len(self._before))
+            self._users.add(user)
+            return max((count or 1 for count in self._before), default=1)
+
+    def leave(self, user: _User) -> None:
+        with self._lock:
+            self._users.discard(user)
+            if not self._users and self._before is not None:
+                _set_blas_threads(self._before)
+                self._before = None
+
+
+_limit = _BlasLimit()
+
+
+@contextmanager
+def one_blas_thread() -> Iterator[int]:
+    """Keep BLAS on one thread in a block; the value is how many it may use outside."""
+    user = _User()
+    try:
+        yield _limit.enter(user)
+    finally:
+        _limit.leave(user)
+
+
+_current = threading.local()  # `busy`: the thread works for a context of Workers already
 
 
 class Workers:
@@ -49,7 +111,8 @@ class Workers:
     Parameters
     ----------
     n_threads : int, optional
-        None takes as many as BLAS may use on entry (``OMP_NUM_THREADS``, threadpoolctl).
+        None takes as many as BLAS may use on entry (``OMP_NUM_THREADS``, threadpoolctl), but one
+        inside another such context.
     """
 
     def __init__(self, n_threads: int | None = None) -> None:
@@ -59,18 +122,17 @@ class Workers:
         self._local = threading.local()
 
     def __enter__(self) -> Workers:
-        n_threads = allowed_threads() if self.n_threads is None else self.n_threads
-        self._stack.enter_context(_controller().limit(limits=1, user_api="blas"))
+        busy = getattr(_current, "busy", False)
+        allowed = self._stack.enter_context(one_blas_thread())
+        n_threads = self.n_threads or (1 if busy else allowed)
+        self._stack.callback(_set_busy, busy)
+        _set_busy()
         if n_threads > 1:
-            self._pool = self._stack.enter_context(ThreadPoolExecutor(n_threads, "hirank"))
+            pool = ThreadPoolExecutor(n_threads, "hirank", initializer=_set_busy)
+            self._pool = self._stack.enter_context(pool)
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._pool = None
         self._stack.close()
 
@@ -91,6 +153,10 @@ class Workers:
         if self._pool is None or len(blocks) == 1 or cost < MIN_SHARED_COST:
             return map(work, blocks)
         return self._pool.map(work, blocks)
+
+
+def _set_busy(busy: bool = True) -> None:
+    _current.busy = busy
 
 
 def row_blocks(n: int, row_bytes: int, cost: float) -> list[slice]:

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from contextlib import contextmanager
 from copy import copy
 from dataclasses import KW_ONLY, dataclass, replace
+from threading import get_ident
 from time import perf_counter
 from typing import Any, ClassVar, Generic, NamedTuple, Self, TypeVar
 
@@ -114,6 +117,10 @@ class BaseTransformer(
         """Return imputed rows in the columns and precision that the user asked for."""
 
 
+_learning_threads: dict[int, int] = {}
+"""The thread that learns, by the id of the estimator."""
+
+
 class StreamMixin(ABC):
     """The methods of an estimator that learns from a stream; a subclass defines ``_learn``."""
 
@@ -133,7 +140,8 @@ class StreamMixin(ABC):
         -------
         self
         """
-        self._learn(X, impute=False)
+        with self._learning():
+            self._learn(X, impute=False)
         return self
 
     def partial_fit_transform(self, X: Any, y: object = None) -> Any:
@@ -152,7 +160,28 @@ class StreamMixin(ABC):
         -------
         X : array, n_samples x n_features_out
         """
-        return _wrap_data_with_container("transform", self._learn(X, impute=True), X, self)
+        with self._learning():
+            filled = self._learn(X, impute=True)
+        return _wrap_data_with_container("transform", filled, X, self)
+
+    @contextmanager
+    def _learning(self) -> Iterator[None]:
+        """Raise RuntimeError if another thread learns with this estimator: its rows would be lost.
+
+        What is stored is outside the estimator, which can be copied and pickled as it is.
+        """
+        me = get_ident()
+        nested = _learning_threads.get(id(self)) == me
+        try:
+            if _learning_threads.setdefault(id(self), me) != me:
+                raise RuntimeError(
+                    f"This {type(self).__name__} is learning in another thread. Wait for that, "
+                    "share a lock among the threads, or give each its own estimator."
+                )
+            yield
+        finally:
+            if not nested and _learning_threads.get(id(self)) == me:
+                del _learning_threads[id(self)]
 
 
 @dataclass(eq=False, repr=False)

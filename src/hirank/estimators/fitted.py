@@ -9,6 +9,7 @@ import numpy as np
 from hirank._typing import Array, BoolArray
 from hirank.core.bounds import clip_missing
 from hirank.core.columns import Columns, ScaledTable, check_finite
+from hirank.core.threads import one_blas_thread
 from hirank.estimators.columns import TimeAxis
 from hirank.exceptions import EmptyRowsWarning, warn
 from hirank.models.calibration import Calibration
@@ -43,8 +44,11 @@ class FittedTable:
 
     def complete(self, X: Array, observed: BoolArray) -> Array:
         """Impute rows in the units of the data, n x m -> n x k; observed entries stay."""
-        scaled = self.columns.scale(X, observed)
-        return self.finish(complete_rows(self.model, scaled), scaled, X, observed)
+        # On one thread of BLAS, since products of several may be rounded differently, and whether
+        # BLAS has several depends on what other threads do.
+        with one_blas_thread():
+            scaled = self.columns.scale(X, observed)
+            return self.finish(complete_rows(self.model, scaled), scaled, X, observed)
 
     def finish(self, filled: Array, scaled: ScaledTable, X: Array, observed: BoolArray) -> Array:
         """Return imputed rows, n x v, in the units of the data, n x k, with observed entries."""

@@ -28,6 +28,7 @@ from hirank.estimators.saving import save
 from hirank.estimators.summary import MAX_SPARSE, Summary, summarize
 from hirank.estimators.validation import check_table, make_rng
 from hirank.exceptions import ParameterError, StopReason
+from hirank.models.stacking import MAX_MODELS
 from hirank.optim.path import SolverConfig, default_path
 from hirank.optim.trace import Monitor
 from hirank.selection.config import SearchConfig
@@ -46,10 +47,10 @@ class Imputer(BaseImputer[FittedImputer]):
     Parameters
     ----------
     n_init : int or "auto", default="auto"
-        Models of a family whose imputed values are averaged. ``"auto"`` takes four dictionaries
-        with different starting points, or two if they have more than 120 points, up to four
-        mixtures, and four low-rank kernel matrices, or two where they are not far ahead of linear
-        models. There are never more mixtures than folds, and always one Gaussian.
+        Models of a family whose imputed values are averaged, up to 20. ``"auto"`` takes four
+        dictionaries with different starting points, or two if they have more than 120 points, up to
+        four mixtures, and four low-rank kernel matrices, or two where they are not far ahead of
+        linear models. There are never more mixtures than folds, and always one Gaussian.
     bounds : pair, list of pairs or dict, optional
         Limits of imputed values: a pair ``(lower, upper)`` for all features, one for each, or a
         dictionary from names or numbers of columns to pairs; None is no limit. Observed values
@@ -176,7 +177,7 @@ class Imputer(BaseImputer[FittedImputer]):
     _config: ClassVar[SearchConfig] = SearchConfig()
     _record_type: ClassVar[Any] = FittedImputer
     _rules: ClassVar[dict[str, Rule]] = {
-        "n_init": optional(count(), "auto"),
+        "n_init": optional(count(most=MAX_MODELS), "auto"),
         "max_gap": optional(count()),
         "max_iter": count(),
         "tol": number(least=0),

@@ -69,7 +69,7 @@ class KFMC(BaseImputer[FittedKFMC]):
     Parameters
     ----------
     n_components : int or "auto", default="auto"
-        Points of the dictionary, at most the number of rows. ``"auto"`` takes
+        Points of the dictionary, at most the number of rows and 2000. ``"auto"`` takes
         ``3.8 * n_samples**0.6`` (60 for 100 rows), at most 400.
     kernel : {"rbf", "poly"} or Kernel, default="rbf"
         A kernel object is used as it is, in units of the scaled features.
@@ -105,7 +105,7 @@ class KFMC(BaseImputer[FittedKFMC]):
         As in :class:`Imputer`.
     max_iter : int, default=250
         Maximum number of steps in each stage (``"newton"`` has one stage), and of Algorithm 3 for
-        each row, there at most 10 000.
+        each row, there at most 2000.
     tol : float, default=1e-3
         A stage ends when the objective fell by less than this fraction over ten steps; a row of
         Algorithm 3 ends when its part of the objective did.

@@ -319,10 +319,10 @@ class BaseOnline(StreamMixin, BaseTransformer, Generic[S]):
         used = rows[known]
         self._points(len(used), at_most=False)  # raises if there are more components than rows
         config = self._config()
-        with self._reporting(X, len(used), config) as callback:
+        with self._learning(), self._reporting(X, len(used), config) as callback:
             stream, done = self._fit_stream(self._new_stream(rows.shape[1]), used, config, callback)
-        stream = replace(stream, samples=self.n_passes * len(rows))
-        self._commit(stream, columns)
+            stream = replace(stream, samples=self.n_passes * len(rows))
+            self._commit(stream, columns)
         if done is None:
             return table, rows, None
         filled = np.full(rows.shape, np.nan)

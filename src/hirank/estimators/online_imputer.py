@@ -31,8 +31,8 @@ class OnlineImputer(BaseOnline[StreamState]):
     Parameters
     ----------
     n_components : int or "auto", default="auto"
-        Points of the dictionary. ``"auto"`` takes ``3.8 * n**0.6`` for n rows in the window (177
-        for 600), and more as it fills.
+        Points of the dictionary, at most 2000. ``"auto"`` takes ``3.8 * n**0.6`` for n rows in the
+        window (177 for 600), and more as it fills.
     window : int, default=600
         Rows that are kept.
     batch_size : int, default=50
@@ -115,7 +115,9 @@ class OnlineImputer(BaseOnline[StreamState]):
     change slowly, the last one of each feature may be more accurate; ``recent_error_`` near 1 shows
     that little was learned. For a whole table in order there is ``Imputer(time=True)``.
 
-    An interrupted call leaves the model as it was before.
+    An interrupted call leaves the model as it was before. Of several threads, one may learn while
+    others call ``transform``, which uses the model as it is at that moment; a second one that
+    learns at the same time raises a RuntimeError and changes nothing.
 
     Examples
     --------
@@ -153,8 +155,9 @@ class OnlineImputer(BaseOnline[StreamState]):
         ----------
         count : int
         """
-        stream = self._stream.add_features(count)
-        self._commit(stream, {**self._column_attributes(), "n_features_in_": stream.width})
+        with self._learning():
+            stream = self._stream.add_features(count)
+            self._commit(stream, {**self._column_attributes(), "n_features_in_": stream.width})
 
     def _check_params(self) -> None:
         super()._check_params()

@@ -41,7 +41,8 @@ class OnlineKFMC(BaseOnline[Algorithm2Stream]):
     Parameters
     ----------
     n_components : int or "auto", default="auto"
-        Points of the dictionary. ``"auto"`` takes ``3.8 * n**0.6`` for n rows at the start.
+        Points of the dictionary, at most 2000. ``"auto"`` takes ``3.8 * n**0.6`` for n rows at the
+        start.
     batch_size : int, default=1
         Rows that move the dictionary together.
     n_warmup : int, default=200
@@ -67,7 +68,7 @@ class OnlineKFMC(BaseOnline[Algorithm2Stream]):
     scale : bool, default=True
         Bring each feature to mean 0 and standard deviation 1 first, and back afterwards.
     max_iter : int, default=50
-        Maximum number of iterations per row, up to 10 000.
+        Maximum number of iterations per row, up to 2000.
     tol : float, default=1e-5
         A row is done when neither its codes nor its entries change by this much.
     momentum : float, default=0.5
@@ -108,7 +109,7 @@ last_update_, n_features_in_, feature_names_in_
     -----
     ``fit_transform`` returns the table as imputed in the last pass. The columns of the output never
     change: a feature without any value in the first rows is imputed with 0. An interrupted call
-    leaves the model as it was before.
+    leaves the model as it was before. Threads are as in :class:`OnlineImputer`.
 
     Examples
     --------

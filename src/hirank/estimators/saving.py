@@ -29,6 +29,8 @@ OUTPUTS = (None, "default", "pandas", "polars")
 """Containers that ``set_output`` accepts."""
 LIBRARIES = ("numpy", "scipy", "scikit-learn")
 """Results may be rounded differently with other versions of these."""
+MAX_TRIAL_WORK, MAX_TRIAL_WIDTH = 1e9, 100_000
+"""Multiplications and features up to which a model is tried out when it is loaded."""
 STATE_PARTS = {"format", "params", "feature_names", "output", "record"}
 
 
@@ -179,10 +181,16 @@ def _estimators() -> dict[str, Any]:
 
 
 def _try_out(model: Model) -> None:
-    """Raise if the model cannot impute the simplest rows: parts of the column means."""
+    """Raise if the model cannot impute the simplest rows: parts of the column means.
+
+    A large model is not tried out, so that loading it does not take long: its ``transform`` raises
+    if imputed values are not finite.
+    """
     if not model.__sklearn_is_fitted__():
         return
     record = vars(model)["_record"]
+    if record.width > MAX_TRIAL_WIDTH or record.model.work > MAX_TRIAL_WORK:
+        return
     every_second = np.arange(record.width) % 2 == 0
     rows = np.where([every_second, ~every_second], record.means(), np.nan)
     with warnings.catch_warnings(), np.errstate(all="ignore"):

@@ -20,6 +20,7 @@ from hirank._typing import Array, BoolArray
 from hirank.core.scaling import SCALES
 from hirank.exceptions import InputError, ParameterError, RelaxationWarning, warn
 from hirank.kernels import KERNELS, Kernel, Poly
+from hirank.models.dictionary import MAX_POINTS
 
 
 def check_params(estimator: Any, rules: Mapping[str, Rule]) -> None:
@@ -53,7 +54,7 @@ def kernel_name(name: str, value: Any) -> None:
 
 
 KERNEL_RULES: dict[str, Rule] = {
-    "n_components": optional(count(), "auto"),
+    "n_components": optional(count(most=MAX_POINTS), "auto"),
     "kernel": kernel_name,
     "bandwidth": optional(number(above=0), "path"),
     "beta": optional(number(above=0)),

@@ -11,6 +11,9 @@ from hirank._typing import Array
 from hirank.exceptions import ParameterError
 from hirank.kernels.base import BoundKernel, Kernel
 
+MAX_DEGREE = 100
+"""Far more than is of use: higher powers overflow, and some solvers take a product for each."""
+
 
 @dataclass(frozen=True)
 class Poly(Kernel):
@@ -19,7 +22,7 @@ class Poly(Kernel):
     Parameters
     ----------
     degree : int, default=2
-        At least 1. With degree 1 the model is a linear factorization.
+        From 1 to 100. With degree 1 the model is a linear factorization.
     offset : float, default=1.0
         At least 0. Positive values include all degrees up to `degree`.
 
@@ -35,9 +38,9 @@ class Poly(Kernel):
     offset: float = 1.0
 
     def __post_init__(self) -> None:
-        if not isinstance(self.degree, Integral) or self.degree < 1:
+        if not isinstance(self.degree, Integral) or not 1 <= self.degree <= MAX_DEGREE:
             raise ParameterError(
-                "degree", f"must be an integer of at least 1; got {self.degree!r}."
+                "degree", f"must be an integer from 1 to {MAX_DEGREE}; got {self.degree!r}."
             )
         if not 0 <= self.offset < np.inf:
             raise ParameterError(

@@ -13,11 +13,15 @@ from hirank.core.bounds import Bounds
 from hirank.core.columns import ScaledTable
 from hirank.core.objective import coordinates
 from hirank.core.threads import Workers
-from hirank.models.out_of_sample import ROUNDS, complete_samples
+from hirank.models.out_of_sample import ROUNDS, ROWS_PER_BLOCK, complete_samples
 from hirank.optim.path import Setting
 
-MAX_STAGES, MAX_ROUNDS = 50, 100
-"""Far more than any fit has, so that a changed model file does not take minutes for a row."""
+MAX_POINTS = 2000
+"""Largest dictionary. The default rules take up to 800 points; time grows with their cube."""
+MAX_STAGES, MAX_ROUNDS = 15, 30
+"""More than any fit has (10 and 14), so that a row does not take minutes with a changed file."""
+STEP_OVERHEAD = 1e6
+"""Multiplications that take as long as the Python code around a step."""
 MAX_COORDINATE = 1e150
 """Of points in scaled units: the squares of larger ones overflow."""
 
@@ -53,6 +57,11 @@ class Dictionary:
         """The number of features v."""
         return self.D.shape[1]
 
+    @property
+    def work(self) -> float:
+        """The multiplications of a block of rows: see `points_work`."""
+        return len(self.settings) * points_work(self.D, self.rounds)
+
     def complete(self, X: Array, observed: BoolArray) -> Array:
         with Workers() as workers:
             return complete_samples(
@@ -85,11 +94,23 @@ def span_coordinates(X: Array, D: Array, settings: Sequence[Setting]) -> Array:
     return coordinates(X, settings[-1].basis(D))
 
 
+def points_work(D: Array, rounds: int) -> float:
+    """Return the multiplications for the inverse of k(D, D) and so many steps of a block of rows.
+
+    A step takes as long as `STEP_OVERHEAD` of them if D, r x v, is small. Those in proportion to v
+    are left out: such a model file is large itself.
+    """
+    r = float(len(D))
+    return r * r * (r + rounds * ROWS_PER_BLOCK) + rounds * STEP_OVERHEAD
+
+
 def check_points(D: Array, settings: Sequence[Setting], bounds: Bounds | None) -> None:
     """Raise ValueError if points, r x v, cannot be used with these settings and bounds."""
     r, v = D.shape
     if v and not (r and settings):
         raise ValueError("there must be points and settings")
+    if r > MAX_POINTS:
+        raise ValueError(f"there must be at most {MAX_POINTS} points; got {r}")
     if np.abs(D).max(initial=0.0) > MAX_COORDINATE:
         raise ValueError(f"points must be within {MAX_COORDINATE:g}")
     if bounds is not None and len(bounds.lower) != v:

@@ -29,10 +29,19 @@ class Subspace:
         """The number of features v."""
         return self.basis.shape[1] - (self.constant is not None)
 
+    @property
+    def work(self) -> float:
+        """The multiplications of a row."""
+        r, m = map(float, self.basis.shape)
+        return r * r * m
+
     def check(self) -> None:
         """Raise ValueError if the parts do not fit together."""
-        if self.width < 0 or not len(self.basis) or self.ridge < 0:
-            raise ValueError("there must be a basis, and a ridge that is not negative")
+        r, m = self.basis.shape
+        if self.width < 0 or not 0 < r <= max(1, m) or self.ridge < 0:
+            raise ValueError(
+                f"there must be a basis of 1 to {m} rows, and a ridge that is not negative"
+            )
 
     def complete(self, X: Array, observed: BoolArray) -> Array:
         n, m = X.shape

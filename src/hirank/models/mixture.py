@@ -20,6 +20,8 @@ CHUNK = 400_000
 WIDTHS = (0, 1, 2, 3, 4, 6, 8, 10, 12, 16, 20, 24, 32, 40, 48, 64, 80, 96, 128)
 """Rows with about as many missing entries are processed together; the matrices of a group have one
 of these widths, or the largest number of missing entries in the table."""
+MAX_COMPONENTS = 100
+"""Of a model file; fits have up to 32."""
 
 
 @dataclass(frozen=True)
@@ -110,8 +112,15 @@ class Mixture:
         """The number of features v."""
         return self.means.shape[1]
 
+    @property
+    def work(self) -> float:
+        """The multiplications of a row."""
+        return len(self) * float(self.width) ** 3
+
     def check(self) -> None:
         """Raise ValueError if the parts do not fit together."""
+        if len(self) > MAX_COMPONENTS:
+            raise ValueError(f"there must be at most {MAX_COMPONENTS} components; got {len(self)}")
         if not len(self) or (self.weights < 0).any() or abs(self.weights.sum() - 1) > 1e-6:
             raise ValueError("weights must be nonnegative and sum to 1")
         for covariance in self.covariances:

@@ -8,7 +8,7 @@ from typing import Annotated
 from hirank._typing import Array, BoolArray, Shape
 from hirank.core.bounds import Bounds
 from hirank.core.threads import Workers
-from hirank.models.dictionary import check_points, span_coordinates
+from hirank.models.dictionary import check_points, points_work, span_coordinates
 from hirank.models.out_of_sample import complete_by_algorithm3
 from hirank.optim.algorithm3 import Algorithm3Config
 from hirank.optim.path import Setting
@@ -27,6 +27,11 @@ class NewtonDictionary:
     def width(self) -> int:
         """The number of features v."""
         return self.D.shape[1]
+
+    @property
+    def work(self) -> float:
+        """The multiplications of a block of rows: see `points_work`."""
+        return points_work(self.D, self.config.max_iter)
 
     def complete(self, X: Array, observed: BoolArray) -> Array:
         basis = self.settings[-1].basis(self.D)

@@ -9,7 +9,8 @@ and an optimization amplifies such differences.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from functools import partial
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -50,22 +51,17 @@ def complete_samples(
     Every row starts from the dictionary point, D is r x m, that is nearest on its observed
     entries, or from the nearest values within the bounds.
     """
-    bases = [setting.basis(D).prepare() for setting in settings]
-
-    def block(rows: slice) -> Array:
-        x, seen = _pad(X[rows], 0), _pad(observed[rows], True)
-        x = np.where(seen, x, D[nearest(x, seen, D)])
-        box = make_box(bounds, seen, x.dtype)
-        x = x if box is None else box.clip(x)
-        for basis in bases:
-            x = _descend(x, seen, basis, rounds, box)
-        return x[: rows.stop - rows.start]
-
     n, r = len(X), len(D)
-    blocks = [slice(i, min(i + BLOCK, n)) for i in range(0, n, BLOCK)]
-    cost = 1.0 * n * r * (r + X.shape[1]) * rounds * len(bases)
-    filled = [*workers.map(block, blocks, cost)]
-    return np.where(observed, X, np.concatenate(filled)) if filled else X.copy()
+    if not n:
+        return X.copy()
+    parts = [slice(i, min(i + BLOCK, n)) for i in range(0, n, BLOCK)]
+    cost = 1.0 * n * r * (r + X.shape[1]) * rounds
+    blocks = [*workers.map(lambda rows: _start(X[rows], observed[rows], D, bounds), parts, cost)]
+    for setting in settings:  # one basis at a time: each takes several arrays of r x r
+        descend = partial(_descend, basis=setting.basis(D).prepare(), rounds=rounds)
+        blocks = [*workers.map(descend, blocks, cost)]
+    filled = [block.x[: rows.stop - rows.start] for block, rows in zip(blocks, parts, strict=True)]
+    return np.where(observed, X, np.concatenate(filled))
 
 
 def complete_by_algorithm3(
@@ -107,14 +103,32 @@ def nearest(X: Array, observed: BoolArray, D: Array) -> IntArray:
     return nearest
 
 
-def _descend(x: Array, observed: BoolArray, basis: Basis, rounds: int, box: Box | None) -> Array:
-    """Take a few rounds of L-BFGS over the missing entries of each row of x."""
+class _Block(NamedTuple):
+    """Rows that are solved together."""
+
+    x: Array  # b x m
+    observed: BoolArray  # b x m
+    box: Box | None
+
+
+def _start(X: Array, observed: BoolArray, D: Array, bounds: Bounds | None) -> _Block:
+    """Return rows of X, padded, at the points of D, r x m, from which they start."""
+    x, seen = _pad(X, 0), _pad(observed, True)
+    x = np.where(seen, x, D[nearest(x, seen, D)])
+    box = make_box(bounds, seen, x.dtype)
+    return _Block(x if box is None else box.clip(x), seen, box)
+
+
+def _descend(block: _Block, basis: Basis, rounds: int) -> _Block:
+    """Take a few rounds of L-BFGS over the missing entries of each row of a block."""
 
     def evaluate(x: Array) -> tuple[Array, Array]:
         value, gradient = sample_gradient(_stack(x), basis)
-        return value.ravel().astype(np.float64), np.where(observed, 0, gradient.reshape(x.shape))
+        free = np.where(block.observed, 0, gradient.reshape(x.shape))
+        return value.ravel().astype(np.float64), free
 
-    return minimize_rows(evaluate, x, rounds=rounds, memory=MEMORY, box=box).x
+    rows = minimize_rows(evaluate, block.x, rounds=rounds, memory=MEMORY, box=block.box)
+    return block._replace(x=rows.x)
 
 
 def _stack(x: Array) -> Array:

@@ -8,7 +8,7 @@ from typing import Annotated
 import numpy as np
 from scipy.optimize import nnls
 
-from hirank._typing import Array, BoolArray, Shape
+from hirank._typing import Array, BoolArray, IntArray, Shape
 from hirank.core.bounds import Bounds, clip_missing
 from hirank.models.dictionary import Dictionary
 from hirank.models.low_rank import Subspace
@@ -22,6 +22,11 @@ MAX_RELATIVE_LOSS = 0.99
 HUBER = 3.0
 """Mean absolute residuals beyond which a residual counts linearly: few entries must not decide."""
 ROUNDS = 4
+MAX_MODELS = 20
+"""Models of a family that are averaged."""
+MAX_WORK = 2e11
+"""Multiplications of a block of rows in a model file; 1.6e11 took 13 s. Four dictionaries of 800
+points, the most that the default rules take, need 2e10."""
 
 
 @dataclass(frozen=True)
@@ -37,6 +42,11 @@ class Stack:
     def width(self) -> int:
         """The number of features v."""
         return self.models[0].width
+
+    @property
+    def work(self) -> float:
+        """The multiplications of a block of rows."""
+        return sum(model.work for model in self.models)
 
     def complete(self, X: Array, observed: BoolArray) -> Array:
         return self.average(self.complete_each(X, observed), X, observed)
@@ -55,17 +65,21 @@ class Stack:
 
     def family_weights(self) -> Array:
         """Return the weight of each family, in order."""
-        own = np.array(self.families)
-        return np.array([self.weights[own == name].sum() for name in dict.fromkeys(self.families)])
+        return np.bincount(self._family_numbers(), self.weights)
 
     def spread(self, filled: list[Array]) -> Array:
         """Return how far the families are from the stack, n x v, from tables of each model."""
-        own, tables = np.array(self.families), np.stack(filled)
+        own, tables = self._family_numbers(), np.stack(filled)
         means = []
-        for name in dict.fromkeys(self.families):
-            shares = np.where(own == name, self.weights, 0)
+        for family in range(own.max() + 1):
+            shares = np.where(own == family, self.weights, 0)
             means.append(np.tensordot(shares / shares.sum(), tables, axes=1))
         return disagreement(np.stack(means), np.tensordot(self.weights, tables, axes=1))
+
+    def _family_numbers(self) -> IntArray:
+        """Return the family of each model, numbered in order."""
+        numbers = {name: i for i, name in enumerate(dict.fromkeys(self.families))}
+        return np.array([numbers[name] for name in self.families])
 
     def check(self) -> None:
         """Raise ValueError if the parts do not fit together."""
@@ -78,6 +92,8 @@ class Stack:
             raise ValueError("each family must have a positive weight")
         if len({model.width for model in self.models}) > 1:
             raise ValueError("the models must describe the same features")
+        if self.work > MAX_WORK:
+            raise ValueError(f"the models must take at most {MAX_WORK:g} multiplications for a row")
         if self.bounds is not None and len(self.bounds.lower) != self.width:
             raise ValueError(f"bounds must describe {self.width} features")
 

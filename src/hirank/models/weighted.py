@@ -26,6 +26,11 @@ class WeightedModel:
         """The number of features v."""
         return self.model.width
 
+    @property
+    def work(self) -> float:
+        """The multiplications of a block of rows."""
+        return self.model.work
+
     def complete(self, X: Array, observed: BoolArray) -> Array:
         filled = self.model.complete(X * self.weights, observed) / self.weights
         return np.where(observed, X, filled)

@@ -5,7 +5,8 @@ Scaling and bandwidth are determined on the first rows and stay; all else is Alg
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
+from contextlib import closing
 from dataclasses import dataclass, field, replace
 from typing import Annotated
 
@@ -18,6 +19,7 @@ from hirank.core.scaling import Scaling
 from hirank.core.threads import Workers
 from hirank.exceptions import SkippedRowsWarning, warn
 from hirank.kernels import Kernel
+from hirank.models.dictionary import check_points, points_work
 from hirank.models.out_of_sample import complete_by_algorithm3
 from hirank.online.buffer import column_means
 from hirank.online.config import Algorithm2Config
@@ -49,6 +51,11 @@ class Algorithm2Model:
     @property
     def kernel(self) -> Kernel:
         return self.setting.kernel
+
+    @property
+    def work(self) -> float:
+        """The multiplications of a block of rows: see `points_work`."""
+        return points_work(self.D, self.steps.max_iter)
 
     def points(self) -> Array:
         """Return the dictionary in the units of the data, r x m."""
@@ -90,6 +97,7 @@ class Algorithm2Model:
             raise ValueError(f"dictionary and unit must describe the {v} features that vary")
         if not (self.unit > 0).all():
             raise ValueError("unit must be positive")
+        check_points(self.D, (self.setting,), None)
 
 
 @dataclass(frozen=True)
@@ -152,14 +160,15 @@ class Algorithm2Stream:
 
         `stop` is called with the number of each pass; a true return value makes it the last.
         """
-        for number, after in enumerate(self.passes(rows, config), start=1):  # noqa: B007
-            if stop(number):
-                break
+        with closing(self.passes(rows, config)) as passes:  # an interrupt is lost in a destructor
+            for number, after in enumerate(passes, start=1):  # noqa: B007
+                if stop(number):
+                    break
         return after
 
     def passes(
         self, rows: Array, config: Algorithm2Config
-    ) -> Iterator[tuple[Algorithm2Stream, Array]]:
+    ) -> Generator[tuple[Algorithm2Stream, Array], None, None]:
         """Yield the stream after each pass over a table, n x m, and the table as imputed in it."""
         stream = self.start(rows, config)
         model = stream.model

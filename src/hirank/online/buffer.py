@@ -112,6 +112,11 @@ class WindowModel:
         settings = self.dictionary.settings
         return settings[-1].kernel if settings else None
 
+    @property
+    def work(self) -> float:
+        """The multiplications of a block of rows."""
+        return self.dictionary.work
+
     def points(self) -> Array:
         """Return the dictionary in the units of the data, r x m."""
         D = np.zeros((len(self.dictionary.D), len(self.means))) + np.nan_to_num(self.means)

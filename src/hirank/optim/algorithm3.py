@@ -20,7 +20,7 @@ from hirank.optim.newton import MOMENTUM, RELAXATION, step_samples
 from hirank.optim.path import WINDOW
 from hirank.optim.trace import Monitor
 
-MAX_STEPS = 10_000
+MAX_STEPS = 2000
 """Largest number of steps of a sample, so that a changed model file does not take minutes."""
 MAX_VALUE = 1e100
 """Of a sample in the objective that the loop sees: one that overflows must not end the others."""

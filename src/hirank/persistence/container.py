@@ -23,10 +23,19 @@ MAGIC = "hirank model"
 FORMAT = 2
 """Version of the layout. A file with another one is rejected."""
 HEADER, STATE = "header.json", "state.json"
+DIRECTORY_ENTRY = b"PK\x01\x02"
+"""The bytes that each part has in the directory of a zip."""
 DIGEST_SIZE = 64
 """Hexadecimal digits of SHA-256."""
 ZIP_HEADER = 30
 """Bytes of a zip before the name of its first part."""
+MAX_PARTS = 2000
+"""Parts of a file; the default rules write fewer than 100."""
+MAX_JSON, MAX_VALUES = 4_000_000, 100_000
+"""Bytes and values of the JSON of a part, in addition to those in proportion to the arrays: a value
+of 2 bytes may take 70 in memory."""
+ARRAY_BYTES_PER_VALUE = 16
+"""A feature has about 40 bytes in arrays at least, and a name and limits in the JSON."""
 SAVE_AGAIN = "Save the model again, or copy the file again from its source."
 NOT_A_MODEL = "not a hirank model file. Model files are written by the method save."
 
@@ -56,6 +65,9 @@ def write(path: PathLike, header: Mapping[str, Any], state: Any) -> None:
     """
     arrays: list[bytes] = []
     parts = [to_json({"magic": MAGIC, "format": FORMAT, **header}), to_json(state, arrays), *arrays]
+    _check_count(len(parts))
+    for part in parts[:2]:
+        _check_json(part, sum(map(len, arrays)))
     file = io.BytesIO()
     with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
         for name, part in zip(_part_names(len(parts)), parts, strict=True):
@@ -81,7 +93,7 @@ def read(path: PathLike) -> tuple[dict[str, Any], Any]:
         if names != _part_names(len(names)):
             raise ValueError("the zip has unexpected parts")
         arrays = {i: archive.read(name) for i, name in enumerate(names[2:])}
-        state = from_json(archive.read(STATE), arrays)
+        state = from_json(_read_json(archive, STATE), arrays)
         if arrays:
             raise ValueError(f"array {min(arrays)} is not used")
     return header, state
@@ -111,13 +123,15 @@ def printable(text: object, length: int) -> str:
 def _open(path: PathLike) -> tuple[dict[str, Any], zipfile.ZipFile]:
     """Return the header and all parts, with the checksum and the format verified."""
     with open(path, "rb") as file:
+        start = file.peek(ZIP_HEADER + len(HEADER))  # another file may be of any size
+        name = start[ZIP_HEADER : ZIP_HEADER + len(HEADER)]
+        if not start.startswith(b"PK\x03\x04") or name != HEADER.encode():
+            raise ModelFileError(path, NOT_A_MODEL)
         data = file.read()
-    name = data[ZIP_HEADER : ZIP_HEADER + len(HEADER)]
-    if not data.startswith(b"PK\x03\x04") or name != HEADER.encode():
-        raise ModelFileError(path, NOT_A_MODEL)
     with model_file_errors(path):
         if _digest(memoryview(data)[:-DIGEST_SIZE]) != data[-DIGEST_SIZE:]:
             raise ValueError("the checksum does not match")
+        _check_count(data.count(DIRECTORY_ENTRY))  # before ZipFile reads them
         archive = zipfile.ZipFile(io.BytesIO(data))
         parts = archive.infolist()
         # Before anything is read: a part that is compressed could be of any size.
@@ -125,7 +139,7 @@ def _open(path: PathLike) -> tuple[dict[str, Any], zipfile.ZipFile]:
             raise ValueError("a part of the zip is compressed")
         if sum(max(part.file_size, part.compress_size) for part in parts) > len(data):
             raise ValueError("the parts of the zip are larger than the file")
-        header = from_json(archive.read(HEADER))
+        header = from_json(_read_json(archive, HEADER))
     if not isinstance(header, dict) or header.get("magic") != MAGIC:
         raise ModelFileError(path, NOT_A_MODEL)
     version = header.get("format")
@@ -139,6 +153,30 @@ def _open(path: PathLike) -> tuple[dict[str, Any], zipfile.ZipFile]:
             f"format {FORMAT}. {remedy}",
         )
     return header, archive
+
+
+def _read_json(archive: zipfile.ZipFile, name: str) -> bytes:
+    """Return a part that is JSON, after checking that it does not take too much to parse."""
+    array_bytes = sum(part.file_size for part in archive.infolist()[2:])
+    data = archive.read(name)
+    _check_json(data, array_bytes)
+    return data
+
+
+def _check_json(data: bytes, array_bytes: int) -> None:
+    """Raise ValueError if the JSON of a file with so many bytes of arrays is too large."""
+    if len(data) > MAX_JSON + array_bytes:
+        raise ValueError(
+            f"the JSON must have at most {MAX_JSON + array_bytes} bytes; got {len(data)}"
+        )
+    values, most = sum(map(data.count, b"[{,")), MAX_VALUES + array_bytes // ARRAY_BYTES_PER_VALUE
+    if values > most:
+        raise ValueError(f"the JSON must have at most {most} values; got about {values}")
+
+
+def _check_count(count: int) -> None:
+    if count > MAX_PARTS:
+        raise ValueError(f"there must be at most {MAX_PARTS} parts; got {count}")
 
 
 def _part_names(count: int) -> list[str]:

@@ -13,6 +13,8 @@ from numpy.typing import NDArray
 
 NOT_FINITE = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
 """JSON has no numbers for these: ``{"number": "nan"}`` stands for NaN."""
+MAX_NPY_HEADER = 1000
+"""Characters that describe an array, parsed as a Python literal; hirank writes up to 200."""
 
 
 def to_json(value: Any, arrays: list[bytes] | None = None) -> bytes:
@@ -68,7 +70,7 @@ def from_npy(data: bytes) -> NDArray[Any]:
     file = io.BytesIO(data)
     if npy.read_magic(file) != (1, 0):
         raise ValueError("an array must have version 1.0 of the npy format")
-    shape, fortran, dtype = npy.read_array_header_1_0(file)
+    shape, fortran, dtype = npy.read_array_header_1_0(file, max_header_size=MAX_NPY_HEADER)
     kinds = [dtype[name] for name in dtype.names] if dtype.names else [dtype]
     if any(kind.kind not in "biuf" or kind.subdtype is not None for kind in kinds):
         raise ValueError(f"an array must consist of numbers; got {dtype!s:.80}")

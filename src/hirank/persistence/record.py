@@ -11,6 +11,7 @@ from collections.abc import Collection, Mapping
 from contextlib import suppress
 from dataclasses import fields, is_dataclass
 from enum import Enum
+from functools import lru_cache
 from types import NoneType, UnionType
 from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
 
@@ -101,13 +102,18 @@ def _field_names(kind: Any) -> tuple[str, ...] | None:
     return getattr(kind, "_fields", None)  # of a named tuple
 
 
+@lru_cache  # a file may have thousands of records of one kind
+def _field_types(kind: Any) -> dict[str, Any]:
+    return get_type_hints(kind, include_extras=True)
+
+
 def _decode_record(kind: Any, state: Any, path: str) -> Any:
     names = _field_names(kind) or ()
     fits = isinstance(state, Mapping) and set(state) == {TYPE, *names}
     if not fits or state[TYPE] != kind.__name__:
         raise ValueError(f"{path}: must be a {kind.__name__} with the fields {', '.join(names)}")
     sizes: dict[str, int] = {}
-    hints = get_type_hints(kind, include_extras=True)
+    hints = _field_types(kind)
     parts = {name: decode(hints[name], state[name], f"{path}.{name}", sizes) for name in names}
     try:
         record = kind(**parts)

@@ -23,6 +23,9 @@ from hirank.selection.config import SearchConfig
 FIT_FAILURES = (np.linalg.LinAlgError, FloatingPointError, ValueError)
 """Errors that a fit may end in for numerical reasons; another family may still succeed."""
 
+MAX_TRIALS, MAX_NAME = 1000, 200
+"""Trials, and characters in the names of families and kernels, of a model file."""
+
 PARAMETERS = ("kernel", "n_components", "bandwidth", "beta", "noise", "ridge")
 """Parameters of families, in the order of the columns of ``search_results_``."""
 
@@ -183,6 +186,8 @@ class TrialResult:
 
     def check(self) -> None:
         """Raise ValueError if the parts do not fit together."""
+        if max(map(len, (self.family, str(self.params.get("kernel"))))) > MAX_NAME:
+            raise ValueError(f"names must have at most {MAX_NAME} characters")
         for name, value in self.params.items():
             if name not in PARAMETERS or isinstance(value, str) != (name == "kernel"):
                 raise ValueError(f"unknown parameter {name!r:.40} with the value {value!r:.40}")
@@ -261,6 +266,8 @@ class SearchResult:
 
     def check(self) -> None:
         """Raise ValueError if the parts do not fit together."""
+        if len(self.trials) > MAX_TRIALS:
+            raise ValueError(f"there must be at most {MAX_TRIALS} trials; got {len(self.trials)}")
         if not self.selected:
             raise ValueError("no trial has a positive weight")
         if not 0 <= self.unlike <= 1:
