@@ -17,7 +17,14 @@ from hirank.exceptions import FeatureLimitWarning, ParameterError
 
 river = pytest.importorskip("river", reason='needs river: pip install "hirank[river]"')
 
-from river import checks, linear_model, preprocessing  # noqa: E402
+from river import (  # noqa: E402
+    checks,
+    datasets,
+    linear_model,
+    metrics,
+    preprocessing,
+    stats,
+)
 
 from hirank.river import Imputer  # noqa: E402
 
@@ -134,12 +141,12 @@ def test_transforming_does_not_change_the_model():
 
 def test_the_means_so_far_are_imputed_before_the_first_fit():
     model = Imputer(seed=0)
-    assert model.transform_one({"a": None, "b": 2}) == {"a": 0.0, "b": 2}
+    assert model.transform_one({"a": None, "b": 2}) == {"b": 2}  # nothing is known of a
     assert model.transform_one({}) == {}
     assert math.isnan(model.recent_error)
     model.learn_one({"a": 1, "b": None})
     model.learn_one({"a": 4.0})
-    assert model.transform_one({"a": math.nan, "b": None}) == {"a": 2.5, "b": 0.0}
+    assert model.transform_one({"a": math.nan, "b": None}) == {"a": 2.5}
     assert math.isnan(model.recent_error)
 
 
@@ -147,7 +154,7 @@ def test_values_that_are_not_numbers_pass_through():
     rows = [{**row, "name": "x"} for row in rows_on_a_curve(50)]
     model = learn(rows)
     assert "name" not in model.features
-    assert model.transform_one({**rows[0], "name": None})["name"] is None
+    assert "name" not in model.transform_one({**rows[0], "name": None})
     assert "name" not in model.transform_one({"a": 0.1})
     model.learn_one({"name": "y"})
     model.learn_one({})
@@ -201,9 +208,6 @@ def test_features_beyond_max_features_pass_through_with_one_warning():
         warnings.simplefilter("error")
         model.learn_one({"d": 3.0})
         assert model.transform_one({"c": 5.0}) == {"c": 5.0, "a": 1.0, "b": 2.0}
-    for i in range(10):
-        model.learn_one({f"text {i}": "x"})
-    assert len(model._others) == 2
 
 
 def test_memory_is_bounded():
@@ -274,7 +278,7 @@ class TestFrames:
         np.testing.assert_array_equal(out.to_numpy(float), [[1, 1], [2, 0.5], [3, 0]])
         mixed = pd.DataFrame({0: ["x", None, 3], "new": [None] * 3}, dtype=object)
         assert model.transform_many(mixed)[0].tolist() == ["x", 2.0, 3]
-        assert model.transform_many(mixed)["new"].tolist() == [0, 0, 0]
+        assert model.transform_many(mixed)["new"].isna().all()
 
     def test_polars(self, started):
         table = pl.DataFrame({"a": [0.5, None], "b": [0.25, 0.0], "name": ["x", None]})
@@ -327,3 +331,27 @@ def test_without_river_hirank_works_and_the_error_names_what_to_install():
     assert done.stderr.strip().endswith(
         'ImportError: hirank.river needs river: pip install "hirank[river]".'
     )
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_a_pipeline_on_rows_with_missing_values_learns_as_well_as_with_means(seed):
+    """A constant that is imputed off by one bit is scaled to a huge value, and ruins a model."""
+    rng = np.random.default_rng(seed)
+    rows = [
+        ({key: None if rng.random() < 0.2 else value for key, value in x.items()}, y)
+        for x, y in datasets.TrumpApproval()
+    ]
+    errors = []
+    for imputer in (
+        Imputer(seed=0, n_warmup=100, window=200),
+        preprocessing.StatImputer(*((key, stats.Mean()) for key in rows[0][0])),
+    ):
+        model = imputer | preprocessing.StandardScaler() | linear_model.LinearRegression()
+        error = metrics.MAE()
+        for x, y in rows:
+            error.update(y, model.predict_one(x))
+            model.learn_one(x, y)
+        errors.append(error.get())
+
+    # 3.8 and 3.9 against 4.1 and 4.0 with seeds 0 and 1.
+    assert errors[0] < 1.5 * errors[1]

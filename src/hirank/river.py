@@ -78,8 +78,8 @@ class Imputer(base.MiniBatchTransformer):
     - Booleans are the numbers 0 and 1. A missing one is imputed with a number, not rounded.
     - Other values that are not numbers, and infinite ones, pass through untouched. Nothing is
       learned from them.
-    - A missing value of a feature of which no value is known yet is imputed with 0. It stays
-      missing if only values that are not numbers are known.
+    - A missing value of a feature of which no number is known yet stays missing: ``transform_one``
+      leaves its key out, which other estimators of river understand, as they may not None.
     - Memory is bounded by `window` times the number of features, and that by `max_features`.
     - A row that lacks nothing costs nothing to transform. Any other takes tens of milliseconds in
       ``transform_one``, and far less in ``transform_many``.
@@ -135,7 +135,6 @@ class Imputer(base.MiniBatchTransformer):
         )
         self.model._check_params()
         self.features: dict[Hashable, int] = {}
-        self._others: set[Hashable] = set()  # features with values that are not numbers
         self._full = False  # whether a feature had to be left out
 
     @property
@@ -152,9 +151,7 @@ class Imputer(base.MiniBatchTransformer):
         known: dict[Hashable, float] = {}
         for key, value in x.items():
             number = _number(value)
-            if number is None:
-                self._skip(key)
-            elif math.isfinite(number):
+            if number is not None and math.isfinite(number):
                 known[key] = number
         # Sorted, so that what is learned does not depend on the order of the keys.
         self._add(sorted(known.keys() - self.features.keys(), key=repr))
@@ -170,21 +167,19 @@ class Imputer(base.MiniBatchTransformer):
         Returns
         -------
         x : dict
-            A new one: the keys of x in their order, then those of the features that x lacks.
+            A new one: the keys of x in their order, without those of missing values that cannot be
+            imputed, then those of the features that x lacks.
         """
-        out = dict(x)
         numbers = {key: _number(value) for key, value in x.items()}
-        missing_keys = [
-            key
-            for key, number in numbers.items()
-            if number is not None and math.isnan(number) and self._is_imputed(key)
+        missing = [k for k, number in numbers.items() if number is not None and math.isnan(number)]
+        out = {k: v for k, v in x.items() if k in self.features or k not in missing}
+        out.update(dict.fromkeys(key for key in self.features if key not in x))
+        to_impute = [
+            key for key in out if key in self.features and (key in missing or key not in x)
         ]
-        missing_keys += [key for key in self.features if key not in x]
-        out.update(dict.fromkeys(missing_keys, 0.0))
-        missing_keys = [key for key in missing_keys if key in self.features]
-        if missing_keys:
+        if to_impute:
             filled = self._impute(self._row(numbers))[0]
-            out.update((key, float(filled[self.features[key]])) for key in missing_keys)
+            out.update((key, float(filled[self.features[key]])) for key in to_impute)
         return out
 
     def learn_many(self, X: Any) -> None:
@@ -200,8 +195,6 @@ class Imputer(base.MiniBatchTransformer):
         first: dict[Hashable, int] = {}  # row with the first number
         for key, column in columns.items():
             finite = np.isfinite(column.numbers)
-            if column.foreign:
-                self._skip(key)
             if finite.any() and key not in self.features:
                 first[key] = int(finite.argmax())
         self._add(sorted(first, key=lambda key: (first[key], repr(key))))
@@ -225,9 +218,9 @@ class Imputer(base.MiniBatchTransformer):
         filled = self._impute(self._rows(columns, len(frame)))
         fills = {key: filled[:, j] for key, j in self.features.items()}
         new = {
-            key: column.patched(fills.get(key, np.zeros(len(frame))))
+            key: column.patched(fills[key])
             for key, column in columns.items()
-            if column.open and self._is_imputed(key, foreign=column.foreign)
+            if column.open and key in self.features
         }
         new.update((key, fill) for key, fill in fills.items() if key not in columns)
         library = nw.get_native_namespace(frame)
@@ -240,15 +233,6 @@ class Imputer(base.MiniBatchTransformer):
     @classmethod
     def _unit_test_params(cls) -> Iterator[dict[str, Any]]:
         yield {"n_components": 5, "window": 40, "n_warmup": 40, "batch_size": 40}
-
-    def _is_imputed(self, key: Hashable, *, foreign: bool = False) -> bool:
-        """Return whether a missing value is to be imputed; not if the feature is not numeric."""
-        return key in self.features or not (foreign or key in self._others)
-
-    def _skip(self, key: Hashable) -> None:
-        """Remember that a feature has values that are not numbers."""
-        if len(self._others) < self.max_features:
-            self._others.add(key)
 
     def _add(self, keys: list[Hashable]) -> None:
         """Make columns for new features."""

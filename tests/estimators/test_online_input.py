@@ -78,7 +78,7 @@ def test_a_stream_that_starts_with_empty_rows(new, stream):
     with pytest.warns(EmptyRowsWarning) as caught:
         filled = model.partial_fit_transform(np.full((50, 8), np.nan))
     assert len(caught[0].message.rows) == 50
-    assert (filled == 0).all()
+    assert np.isnan(filled).all()
     assert model.n_samples_seen_ == 50
     model.partial_fit(stream.X[:100])
     assert error(model, stream) == pytest.approx(
@@ -131,12 +131,13 @@ def test_copies_of_a_few_rows(new, stream):
         assert missing_relative_error(filled, truth, ~np.isnan(X)) < 0.1
 
 
-def test_a_feature_without_values_is_imputed_with_0_until_it_has_some(stream):
+def test_a_feature_without_values_stays_missing_until_it_has_some(stream):
     rows = stream.X.copy()
     rows[:110, 3] = np.nan
     model = OnlineImputer(**WINDOW)
     filled = model.partial_fit_transform(rows[:110])
-    assert (filled[:, 3] == 0).all()
+    assert np.isnan(filled[:, 3]).all()
+    assert not np.isnan(np.delete(filled, 3, axis=1)).any()
     filled = model.partial_fit(rows[110:]).transform(rows[:100])
     wrong = np.abs(filled - stream.truth[:100])[:, 3]
     assert wrong.mean() < 0.3 * stream.truth[:, 3].std()
@@ -233,3 +234,13 @@ def test_no_value_makes_the_recent_error_infinite(new, stream):
 def test_verbose_prints_each_pass_of_algorithm_2(stream, capsys):
     OnlineKFMC(5, n_passes=3, max_iter=5, verbose=1).fit(stream.X[:30])
     assert capsys.readouterr().err.count("pass ") == 3
+
+
+def test_a_feature_without_values_in_the_first_rows_stays_missing_with_algorithm_2(stream):
+    rows = stream.X.copy()
+    rows[:, 3] = np.nan
+
+    filled = fast_online(OnlineKFMC).partial_fit(rows[:100]).transform(rows[100:])
+
+    assert np.isnan(filled[:, 3]).all()
+    assert not np.isnan(np.delete(filled, 3, axis=1)).any()

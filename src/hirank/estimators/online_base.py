@@ -353,7 +353,7 @@ class BaseOnline(StreamMixin, BaseTransformer, Generic[S]):
         return model.complete(rows)
 
     def _with_means(self, filled: Array, stream: S) -> Array:
-        """Return rows with means where nothing better is known; 0 for features without a value."""
+        """Return rows with means where nothing better is known; NaN for features without any."""
         if not np.isnan(filled).any():
             return filled
         return np.where(np.isnan(filled), stream.means(), filled)
@@ -361,6 +361,8 @@ class BaseOnline(StreamMixin, BaseTransformer, Generic[S]):
     def _output(self, table: Array, rows: Array, filled: Array | None) -> Array:
         """Return imputed rows in the precision and columns that the user expects."""
         filled, missing = self._complete(rows) if filled is None else filled, np.isnan(rows)
+        # Nothing is known about a feature that never had a value: it stays missing.
+        filled = np.where(np.isnan(self._stream.means()), np.nan, filled)
         out = np.where(missing, filled.astype(table.dtype), table)
         return np.hstack([out, missing.astype(table.dtype)]) if self.add_indicator else out
 

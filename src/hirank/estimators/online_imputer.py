@@ -107,9 +107,9 @@ class OnlineImputer(BaseOnline[StreamState]):
 
     Notes
     -----
-    The columns of the output never change: a feature without any value so far is imputed with 0,
-    and one that has no more values with its last mean. Rows without any observed entry are imputed
-    with the means, not learned from, and warned about.
+    The columns of the output never change: a feature without any value so far stays missing (NaN),
+    and one that has no more values is imputed with its last mean. Rows without any observed entry
+    are imputed with the means, not learned from, and warned about.
 
     Each row is imputed on its own: that neighbors in time are alike is not used. Where values
     change slowly, the last one of each feature may be more accurate; ``recent_error_`` near 1 shows

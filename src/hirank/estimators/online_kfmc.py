@@ -108,7 +108,7 @@ last_update_, n_features_in_, feature_names_in_
     Notes
     -----
     ``fit_transform`` returns the table as imputed in the last pass. The columns of the output never
-    change: a feature without any value in the first rows is imputed with 0. An interrupted call
+    change: a feature without any value in the first rows stays missing (NaN). An interrupted call
     leaves the model as it was before. Threads are as in :class:`OnlineImputer`.
 
     Examples

@@ -120,8 +120,11 @@ class Algorithm2Stream:
         return cls(width, seed, np.zeros((0, width)))
 
     def means(self) -> Array:
-        """Return the column means, m: those of the model, otherwise of the rows at hand, or 0."""
-        return column_means(self.pending) if self.model is None else self.model.columns.means
+        """Return the column means, m: those of the model, otherwise of the rows at hand, or NaN."""
+        if self.model is None:
+            return column_means(self.pending)
+        columns = self.model.columns
+        return np.where(columns.has_values, columns.means, np.nan)
 
     def needs(self, config: Algorithm2Config) -> int:
         """Return how many rows are best given together."""

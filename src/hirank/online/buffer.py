@@ -165,10 +165,16 @@ class WindowModel:
 
 
 def column_means(rows: Array) -> Array:
-    """Return the means of known values, n x m -> m; 0 without any."""
+    """Return the means of known values, n x m -> m; NaN without any.
+
+    The mean of equal values is that value to the bit, which a sum over their number may not be.
+    """
     known = ~np.isnan(rows)
-    total: Array = np.where(known, rows, 0).sum(axis=0)
-    return total / np.maximum(known.sum(axis=0), 1)
+    count = known.sum(axis=0)
+    means: Array = np.where(known, rows, 0).sum(axis=0) / np.maximum(count, 1)
+    lowest = np.where(known, rows, np.inf).min(axis=0, initial=np.inf)
+    highest = np.where(known, rows, -np.inf).max(axis=0, initial=-np.inf)
+    return np.where(count > 0, np.clip(means, lowest, highest), np.nan)
 
 
 def pad_features(array: NDArray[Any], count: int, value: float) -> NDArray[Any]:

@@ -8,7 +8,7 @@ import numpy as np
 
 from hirank._typing import Array
 from hirank.core.scaling import Scaling
-from hirank.online.buffer import Buffer, WindowModel
+from hirank.online.buffer import Buffer, WindowModel, column_means
 from hirank.online.config import WindowConfig
 
 
@@ -31,7 +31,7 @@ def update_means(model: WindowModel, buffer: Buffer) -> WindowModel:
     if not late.any():
         return model
     means = model.means.copy()
-    means[late] = np.nanmean(buffer.rows[:, late], axis=0)
+    means[late] = column_means(buffer.rows[:, late])
     return replace(model, means=means)
 
 

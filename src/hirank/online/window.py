@@ -98,7 +98,7 @@ class StreamState:
         )
 
     def means(self) -> Array:
-        """Return the column means, m: those of the model, otherwise of the rows at hand, or 0."""
+        """Return the column means, m: those of the model, otherwise of the rows at hand, or NaN."""
         means = np.full(self.width, np.nan) if self.model is None else self.model.means
         rows = np.concatenate([self.buffer.rows, self.pending])
         return np.where(np.isnan(means), column_means(rows), means)
