@@ -240,7 +240,7 @@ def test_a_feature_without_values_in_the_first_rows_stays_missing_with_algorithm
     rows = stream.X.copy()
     rows[:, 3] = np.nan
 
-    filled = fast_online(OnlineKFMC).partial_fit(rows[:100]).transform(rows[100:])
+    filled = OnlineKFMC(**ONLINE).partial_fit(rows[:100]).transform(rows[100:])
 
     assert np.isnan(filled[:, 3]).all()
     assert not np.isnan(np.delete(filled, 3, axis=1)).any()
