@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import stat
 from dataclasses import replace
 from pathlib import Path
 
@@ -279,6 +280,19 @@ def test_a_restart_continues_the_output_and_force_overwrites_it(model):
     assert stream(model, csv(table(8)), force=False).splitlines()[:6] == once.splitlines()
     assert len(stream(model, csv(table(8)), force=False).splitlines()) == 1 + 5 + 8 + 8
     assert len(stream(model, csv(table(8))).splitlines()) == 1 + 8
+
+
+def test_a_link_beside_the_model_is_not_written_to(model):
+    other = model.with_name("other")
+    other.write_text("of somebody else")
+    for name in (f".{model.name}.next", f".{model.name}.position"):
+        model.with_name(name).symlink_to(other)
+    model.chmod(0o640)
+
+    stream(model, csv(table(5)))
+
+    assert other.read_text() == "of somebody else"
+    assert stat.S_IMODE(model.stat().st_mode) == 0o640
 
 
 def test_a_line_without_end_does_not_exhaust_the_memory(model, monkeypatch, capfd):

@@ -22,6 +22,7 @@ from hirank.cli.stream.model import MAX_ROWS, StreamModel
 from hirank.cli.stream.signals import Signals
 from hirank.cli.stream.sources import Line, Lines
 from hirank.exceptions import FileError, InputError, OutputError
+from hirank.io.errors import describe_problem
 from hirank.io.rows import BadLine, Delimited, Row
 
 if TYPE_CHECKING:
@@ -260,8 +261,8 @@ class Session:
             self.model.undo()
             if isinstance(error, BrokenPipeError):
                 raise
-            problem = f"{error.strerror}. Correct this and repeat the command, which continues here"
-            raise OutputError(self.output.name, f"{problem}.") from None
+            problem = f"{describe_problem(error)} Then repeat the command, which continues here."
+            raise OutputError(self.output.name, problem) from None
 
     def save(self, *, required: bool = False) -> None:
         """Save the state; if that fails, raise OutputError, or report it and try again later."""
