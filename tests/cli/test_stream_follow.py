@@ -93,6 +93,24 @@ def test_a_log_that_was_truncated_and_has_grown_beyond_its_size_is_noticed(follo
     assert numbers(tmp_path) == list(range(10))
 
 
+def test_a_log_of_which_no_row_was_read_is_not_taken_for_a_known_one(follow, tmp_path):
+    log = tmp_path / "log.csv"
+    append(log, 0, 10, header=True)
+    with pytest.raises(Killed):
+        follow()
+    log.write_text("id,d,c,b,a,note\n")
+    with pytest.raises(Killed):
+        follow(restart=True)  # before the first row
+    append(log, 10, 20)
+    os.truncate(log, 0)
+    append(log, 20, 30, header=True)
+
+    with pytest.raises(FileError, match="Rows after line 11 of"):
+        follow()
+
+    assert numbers(tmp_path) == list(range(10))
+
+
 def test_a_new_file_is_known_before_its_first_row_is_written(follow, tmp_path):
     log, old = tmp_path / "log.csv", tmp_path / "log.csv.1"
     append(log, 0, 10, header=True)

@@ -23,6 +23,7 @@ from hirank.io.rows import (
     Delimited,
     JsonLines,
     Layout,
+    Row,
     parse_object,
     split,
 )
@@ -40,6 +41,26 @@ class Detected:
     layout: Layout
     header: str | None = None  # lines that are equal to it are not rows
     top: bytes = b""  # what the output begins with
+
+    def parse(self, line: Line) -> tuple[Detected, Row | None]:
+        """Return the layout after a line, and its row, None if it has none.
+
+        Raise BadLine, or InputError if it is a header with columns that cannot be used.
+        """
+        text, is_first = decode_line(line), line.number == 1
+        if not text.strip() or text == self.header:
+            return self, None
+        try:
+            row = self.layout.parse(text)
+        except BadLine:
+            other = read_other_header(self.layout, text, is_first=is_first)
+            if other is None:
+                raise
+        else:  # names may be numbers
+            other = read_other_header(self.layout, text, is_row=True) if is_first else None
+        if other is None:
+            return self, row
+        return replace(self, layout=other, header=text), None
 
 
 @dataclass(frozen=True)

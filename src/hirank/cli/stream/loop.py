@@ -6,7 +6,7 @@ import math
 import signal
 import time
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -17,7 +17,7 @@ from hirank.cli.models import describe_lacking
 from hirank.cli.options import OnError
 from hirank.cli.reporter import Reporter
 from hirank.cli.stream.checkpoint import Checkpoint, Output, Position
-from hirank.cli.stream.layouts import Detected, decode_line, read_other_header
+from hirank.cli.stream.layouts import Detected
 from hirank.cli.stream.model import MAX_ROWS, StreamModel
 from hirank.cli.stream.signals import Signals
 from hirank.cli.stream.sources import Line, Lines
@@ -77,17 +77,17 @@ class Session:
         self._place, self._header = self.lines.start, self.detected.header
         is_continued = self._place is not None and self._place.offset > 0
         self._origin = self.lines.first if is_continued else None  # the file of `_place`
-        self._is_saved = False
         self._noted: set[str] = set()  # columns
         self._began = time.monotonic()
         self._bad: tuple[Line, str] | None = None  # the line that ends the run
         self._unsaved: OutputError | None = None
-        self._next_save = 0
+        self._is_saved = False
+        self._set_next_save()
 
     def run(self) -> None:
         """Process rows until the input ends or a signal arrives; the state is saved at the end."""
         try:
-            if not self.lines.is_file:  # of a file, the state is saved before its first row
+            if not self.lines.is_file:
                 self.save(required=True)
                 self._write_top()
             while self._bad is None:
@@ -97,7 +97,7 @@ class Session:
                 self._process(items)
                 if self.counts.total >= self._next_save:
                     self.save()
-            if self.top:
+            if self.lines.ended and self.top:  # there was no row
                 self.save()
                 self._write_top()
         except (BrokenPipeError, FileError) as error:
@@ -158,7 +158,8 @@ class Session:
         items: list[Item] = []
         for line in lines:
             try:
-                item = Item(line, self._parse_row(line))
+                self.detected, row = self.detected.parse(line)
+                item = Item(line, row)
             except InputError as error:  # columns that cannot be used
                 self._bad = (line, str(error).removesuffix("."))
                 break
@@ -174,28 +175,9 @@ class Session:
         self._note_columns()
         return items
 
-    def _parse_row(self, line: Line) -> Row | None:
-        """Return the row of a line, None if it has none; raise BadLine or InputError."""
-        text, detected = decode_line(line), self.detected
-        if not text.strip() or text == detected.header:
-            return None
-        is_first = line.number == 1
-        try:
-            row = detected.layout.parse(text)
-        except BadLine:
-            other = read_other_header(detected.layout, text, is_first=is_first)
-            if other is None:
-                raise
-        else:  # names may be numbers
-            other = read_other_header(detected.layout, text, is_row=True) if is_first else None
-        if other is None:
-            return row
-        self.detected = replace(detected, layout=other, header=text)
-        return None
-
     def _begin_file(self, line: Line) -> None:
         """Save the start of a file before its first row is processed: it is then known."""
-        is_new = line.origin is not None and line.origin is not self._origin
+        is_new = line.origin is not self._origin
         if line.origin is not None and is_new:
             self._place, self._origin = line.origin.start(line.offset), line.origin
         if is_new or not self._is_saved:
@@ -264,10 +246,16 @@ class Session:
             problem = f"{describe_problem(error)} Then repeat the command, which continues here."
             raise OutputError(self.output.name, problem) from None
 
+    def _set_next_save(self) -> None:
+        every = self.options.save_every
+        self._next_save = (self.counts.total // every + 1) * every
+
     def save(self, *, required: bool = False) -> None:
         """Save the state; if that fails, raise OutputError, or report it and try again later."""
-        every, counts = self.options.save_every, self.counts
-        self._next_save = (counts.total // every + 1) * every
+        counts = self.counts
+        self._set_next_save()
+        if self.lines.is_file and self._origin is None and not self.lines.ended:
+            return  # a file without a row would not be recognized after it was truncated
         if self.model.frozen and not self.lines.is_file and self.output.path is None:
             return  # between two pipes there is nothing to save
         changed = None if self.model.frozen or not counts.rows else self.model.model
