@@ -58,9 +58,10 @@ class Log:
         self.files.append([])
 
     def _write(self) -> None:
-        while not self.ended.wait(self.rng.uniform(0, 0.02)):
+        # Slower than the program, also on a busy machine.
+        while not self.ended.wait(self.rng.uniform(0, 0.1)):
             with self.lock, self.path.open("a") as file:
-                for _ in range(self.rng.randint(1, 5)):
+                for _ in range(self.rng.randint(1, 3)):
                     t = self.rng.uniform(-1, 1)
                     cells = [f"{t:.4f}", f"{t * t:.4f}", f"{t**3:.4f}"]
                     cells[self.rng.randrange(3)] = ""
@@ -119,10 +120,10 @@ class Loop:
 
     def start(self) -> BaseProcess:
         """Start the program, after an error with --restart."""
-        arguments = ["stream", "-q", "--follow", "--save-every", "97", "-m", str(self.model)]
+        arguments = ["stream", "-q", "--follow", "--save-every", "37", "-m", str(self.model)]
         arguments += ["-o", str(self.output), str(self.log.path), *["--restart"] * self.restart]
         self.restart = False
-        process = FORKS.Process(target=run_program, args=(arguments, self.errors))
+        process = FORKS.Process(target=run_program, args=(arguments, self.errors), daemon=True)
         process.start()
         return process
 
@@ -138,9 +139,10 @@ class Loop:
 
     def round(self, kind: str) -> None:
         """Start and kill the program, and rotate the log once."""
+        # A file that is rotated before a new run, or one with --restart, reads a row is not known.
+        is_known = self.output.exists() and not self.restart
         process = self.start()
-        # Files that were rotated before the program read a row are not known to it.
-        if not self.output.exists() or self.rng.random() < 0.7:
+        if not is_known or self.rng.random() < 0.7:
             while not self.log.files[-1]:
                 time.sleep(0.01)
             self.wait_for(process, self.log.files[-1][-1])
@@ -150,7 +152,7 @@ class Loop:
             self.log.rotate(kind)
             time.sleep(self.rng.uniform(0, 1.2))
         self.finish(process, signal.SIGKILL)
-        if not before:
+        if not before and not self.restart:
             self.log.rotate(kind)
 
     def finish(self, process: BaseProcess, number: int) -> None:
@@ -183,7 +185,7 @@ class Loop:
         try:
             for i in range(kills):
                 self.round(KINDS[i % len(KINDS)])
-                self._check(range(0))
+                self._check(range(max(self.written(), default=0)))
         finally:
             self.log.ended.set()
             self.log.thread.join()
