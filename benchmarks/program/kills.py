@@ -54,7 +54,8 @@ class Log:
         self.thread = threading.Thread(target=self._write, daemon=True)
 
     def _create(self) -> None:
-        self.path.write_text(HEADER)
+        with self.path.open("a") as file:
+            file.write(HEADER)
         self.files.append([])
 
     def _write(self) -> None:
@@ -77,8 +78,7 @@ class Log:
             if kind == "copytruncate":
                 shutil.copy(self.path, old)
                 os.truncate(self.path, 0)
-                self.path.open("a").write(HEADER)
-                self.files.append([])
+                self._create()
             else:
                 self.path.rename(old)
                 self._create()
