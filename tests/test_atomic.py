@@ -77,3 +77,38 @@ def test_a_file_created_in_the_meantime_is_kept_without_overwrite(
     assert (tmp_path / "a").read_bytes() == b"new"
     assert (tmp_path / "b").read_bytes() == b"of another process"
     assert sorted(os.listdir(tmp_path)) == ["a", "b"]
+
+
+@pytest.mark.skipif(os.name != "posix", reason="locks of POSIX")
+def test_temporary_files_of_killed_processes_are_removed_and_those_in_use_kept(tmp_path):
+    path, left = tmp_path / "a", tmp_path / ".a.0123456789abcdef.tmp"
+    others = [tmp_path / ".a.tmp", tmp_path / ".b.0123456789abcdef.tmp"]
+    for file in (left, *others):
+        file.touch()
+
+    with replace_file(path) as first:
+        write(path)  # by another process, in between
+        first.write(b"first")
+
+    assert path.read_bytes() == b"first"
+    assert sorted(tmp_path.iterdir()) == sorted([path, *others])
+
+
+@pytest.mark.skipif(os.name != "posix", reason="permissions of POSIX")
+def test_a_new_file_has_the_permissions_that_the_umask_leaves(tmp_path, monkeypatch):
+    monkeypatch.setattr(os, "umask", None)  # changing it would affect other threads
+    path, plain = tmp_path / "a", tmp_path / "b"
+    plain.touch()
+
+    write(path)
+
+    assert path.stat().st_mode == plain.stat().st_mode
+
+
+@pytest.mark.skipif(os.name != "posix", reason="permissions of POSIX")
+def test_a_private_file_is_private_while_it_is_replaced(tmp_path):
+    path = tmp_path / "a"
+    path.touch(mode=0o600)
+
+    with replace_file(path) as file:
+        assert stat.S_IMODE(os.fstat(file.fileno()).st_mode) == 0o600

@@ -1,7 +1,10 @@
 """``hirank stream`` in this process: bad lines, columns, positions, and errors."""
 
+import json
 import os
 import re
+import stat
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -125,8 +128,8 @@ def test_other_dialects_are_kept(model):
     ("text", "options", "kind", "message"),
     [
         ("", {}, InputError, "The input is empty"),
-        ("a,b,c\n1,2,3\n", {}, InputError, "lacks columns of the model: d. Columns that are not"),
-        ("a,b,c,e\n1,2,3,4\n", {}, InputError, "not in the model: e"),
+        ("x,y\n1,2\n", {}, InputError, "None of the columns of the model is in the input"),
+        ('{"x": 1}\n', {}, InputError, "Columns of the model: a, b, c, d. Columns of the input: x"),
         ("a,b,c,d,d\n1,2,3,4,5\n", {}, InputError, "Several columns are named 'd'"),
         ("1,2,3,4\n5,6,7,8\n", {}, InputError, "Pass --columns"),
         ("a,b,c,d\n1,2,3,4\n", {"ids": ["x"]}, ParameterError, "ids names 'x'"),
@@ -188,7 +191,7 @@ def test_a_file_that_was_read_is_not_read_again(model, capfd):
         stream(model, source, restart=False, force=False)
     model.with_name("out.csv").unlink()
     source.write_text(csv(table(30, seed=5)))
-    with pytest.raises(FileError, match=r"not the file that was read before\. Pass --restart"):
+    with pytest.raises(FileError, match=r"not the file that was read before\. Rows after line 31"):
         stream(model, source, restart=False, force=False)
     other = model.with_name("other.csv")
     other.write_text(csv(X[:5]))
@@ -200,28 +203,25 @@ def test_a_crash_between_position_and_model_loses_nothing(tmp_path, monkeypatch)
     path = tmp_path / "model.hirank"
     model = small().partial_fit(table(50))
     model.save(path)
-    position = Position(1, None, None, None)
+    position = Position(1, None, None, None, None)
     Checkpoint(path).save(position, model)
     checkpoint = Checkpoint(path)
     model.partial_fit(table(20))
-    replace = os.replace
+    rename = os.replace
 
     def crash(old: Path, new: Path) -> None:
-        if Path(new) == path and ".model.hirank.next" in str(old):
+        if Path(new) == path:
             raise OSError(28, "No space left on device")
-        replace(old, new)
+        rename(old, new)
 
     monkeypatch.setattr(os, "replace", crash)
-    with pytest.raises(OSError, match="No space"):
-        checkpoint.save(Position(21, None, None, None), model)
+    with pytest.raises(OutputError, match=r"model\.hirank: No space"):
+        checkpoint.save(replace(position, rows=21), model)
     monkeypatch.undo()
-    left = tmp_path / "..model.hirank.next.0123abcd.tmp"
-    left.touch()
     again = Checkpoint(path)
-    assert not left.exists()
     assert again.last.rows == 1
     assert hirank.load(path).n_samples_seen_ == 50
-    again.save(Position(21, None, None, None), model)
+    again.save(replace(position, rows=21), model)
     assert Checkpoint(path).last.rows == 21
     small().partial_fit(table(45)).save(path)  # another model
     assert Checkpoint(path).last is None
@@ -247,6 +247,52 @@ def test_an_output_is_continued_where_the_input_is(tmp_path, cut):
     assert path.read_bytes() == b"one\ntwo\n" + rest + b"next\n"
     for output in (first, again):
         os.close(output.fd)
+
+
+@pytest.mark.parametrize("form", ["csv", "jsonl"])
+def test_a_column_that_the_input_lacks_is_missing(model, form, capfd):
+    rows = [{"id": f"r{i}", "a": t, "b": None, "c": t**3} for i, t in enumerate((0.5, -0.25))]
+    if form == "csv":
+        text = "id,a,b,c\n" + "".join(f"{r['id']},{r['a']},,{r['c']}\n" for r in rows)
+    else:
+        text = "".join(json.dumps(row) + "\n" for row in rows)
+
+    done = stream(model, text).splitlines()
+
+    assert capfd.readouterr().err.count("input lacks, which count as missing: d.") == 1
+    imputed = [float(line.split(",")[2]) for line in done[1:]] if form == "csv" else None
+    imputed = imputed or [json.loads(line)["b"] for line in done]
+    np.testing.assert_allclose(imputed, [0.25, 0.0625], atol=0.2)
+    if form == "csv":
+        assert done[0] == "id,a,b,c"  # the output has the columns of the input
+
+
+def test_a_new_key_of_json_lines_passes_through(model):
+    done = stream(model, '{"a": 1, "b": 1, "c": 1, "d": 0}\n{"a": 1, "b": 1, "x": [2]}\n')
+
+    assert json.loads(done.splitlines()[1])["x"] == [2]
+    assert set(json.loads(done.splitlines()[1])) == {"a", "b", "c", "d", "x"}
+
+
+def test_a_restart_continues_the_output_and_force_overwrites_it(model):
+    once = stream(model, csv(table(5)))
+
+    assert stream(model, csv(table(8)), force=False).splitlines()[:6] == once.splitlines()
+    assert len(stream(model, csv(table(8)), force=False).splitlines()) == 1 + 5 + 8 + 8
+    assert len(stream(model, csv(table(8))).splitlines()) == 1 + 8
+
+
+def test_a_link_beside_the_model_is_not_written_to(model):
+    other = model.with_name("other")
+    other.write_text("of somebody else")
+    for name in (f".{model.name}.next", f".{model.name}.position"):
+        model.with_name(name).symlink_to(other)
+    model.chmod(0o640)
+
+    stream(model, csv(table(5)))
+
+    assert other.read_text() == "of somebody else"
+    assert stat.S_IMODE(model.stat().st_mode) == 0o640
 
 
 def test_a_line_without_end_does_not_exhaust_the_memory(model, monkeypatch, capfd):

@@ -14,6 +14,7 @@ from hirank import Imputer
 from hirank._typing import Array
 from hirank.cli.intervals import Intervals, check_columns, check_coverage, compute_intervals
 from hirank.cli.models import (
+    describe_lacking,
     feature_names,
     integer_names,
     load_markers,
@@ -48,8 +49,12 @@ def run(options: Apply, reporter: Reporter) -> None:
     if markers:
         reporter.note(f"Missing values are marked as in the fit: {', '.join(markers)}.")
     missing = (*markers, *(options.missing or ()))
-    file = open_table(options.table, missing=missing, numeric=saved.numeric, **options.reading)
-    match_columns(saved.names or (), file.names)
+    file = open_table(options.table, missing=missing, **options.reading)
+    lacking = match_columns(saved.names or (), file.names)
+    if lacking:
+        reporter.note(describe_lacking(lacking))
+    if saved.numeric is not None:
+        file.select_numeric(saved.numeric)
     if saved.in_time:
         reporter.note("The model uses times, so the table is read as a whole.")
     rows = n_missing = n_imputed = 0
@@ -120,9 +125,11 @@ class SavedModel:
         """Return what the model imputes, and the positions in it of the numeric columns."""
         if self.names is None:
             return table.numbers, list(range(table.numbers.shape[1]))
+        lacking = dict.fromkeys(self.names, np.full(len(table), np.nan))
         columns: dict[str, Any] = dict(zip(table.numeric, table.numbers.T, strict=True))
-        if self.time is not None and self.time not in columns:
+        if self.time is not None and self.time in table.text:
             columns[self.time] = parse_times(table.column(self.time), self.time)
+        columns = lacking | columns
         frame = pa.table({name: columns[name] for name in self.names})
         return frame, [self.names.index(name) for name in table.numeric]
 

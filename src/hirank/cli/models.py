@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 import hirank
+from hirank._text import abbreviated
 from hirank._typing import Array
 from hirank.estimators.saving import save
 from hirank.exceptions import InputError
@@ -53,16 +54,24 @@ def integer_names(model: Model) -> tuple[str, ...]:
     return tuple(np.array(names, dtype=object)[columns.has_values][columns.integers])
 
 
-def match_columns(own: Iterable[str], names: Iterable[str]) -> None:
-    """Raise InputError if a table with columns `names` lacks columns of the model, `own`."""
+def match_columns(own: Iterable[str], names: Iterable[str]) -> list[str]:
+    """Return the columns of the model, `own`, that a table with columns `names` lacks.
+
+    Raise InputError if it lacks all of them.
+    """
     own, names = list(own), list(names)
     lacking = [name for name in own if name not in names]
-    if lacking:
-        more = [name for name in names if name not in own]
+    if own and lacking == own:
         raise InputError(
-            f"The input lacks columns of the model: {', '.join(lacking)}. Columns that are not in "
-            f"the model: {', '.join(more) or 'none'}. Rename columns, or add empty ones."
+            f"None of the columns of the model is in the input. Columns of the model: "
+            f"{abbreviated(own, 20)}. Columns of the input: {abbreviated(names, 20)}. Rename them."
         )
+    return lacking
+
+
+def describe_lacking(names: Iterable[str]) -> str:
+    """Return the note about columns of the model that the input lacks."""
+    return f"Columns of the model that the input lacks, which count as missing: {', '.join(names)}."
 
 
 def restore_columns(filled: Array, model: Model) -> Array:

@@ -40,7 +40,7 @@ _HELP = {
         "the machine's. A file that requires more is refused.",
         "--rows": "Rows in memory at the same time.",
         "--follow -f": "Wait for more rows at the end of FILE, also when it is renamed and created "
-        "again, as logs are.",
+        "again, as logs are. If rows can be missing after a rotation, that is an error.",
         "--format": "CSV with a header line, or JSON lines, one object per line; auto detects it "
         "from the first line.",
         "--columns NAMES": "Column names of a CSV without header line, separated by commas.",
@@ -62,7 +62,8 @@ _HELP = {
         "and at SIGTERM, SIGINT and SIGHUP.",
         "--hold": "Hold back the first 200 rows until a new model is fitted to them. Otherwise "
         "they are imputed with column means at once. Always on for a FILE without --follow.",
-        "--restart": "Read FILE from its start, whatever was read before. The model is kept.",
+        "--restart": "Read FILE from its start, whatever was read before. The model is kept, and "
+        "the output is continued, unless --force is passed.",
     },
     "Output": {
         "--output -o FILE": "Output file. The extension selects the format; "

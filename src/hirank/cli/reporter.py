@@ -6,6 +6,7 @@ import json
 import os
 import sys
 import time
+import traceback
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -13,7 +14,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol, Self
 
 from hirank._text import abbreviated, plural
-from hirank.cli.errors import explain_error
+from hirank.cli import print_json_error
+from hirank.cli.errors import ExitCode, explain_error
 from hirank.exceptions import EmptyRowsWarning, NoModelWarning, SkippedRowsWarning, WarmupWarning
 
 if TYPE_CHECKING:
@@ -66,13 +68,25 @@ class Reporter:
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         if isinstance(error, BrokenPipeError):
             # The reader of the output has ended. Python would fail again when it flushes.
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
             raise SystemExit(0)
         explained = None if error is None else explain_error(error)
         if explained is not None:
             message, code = explained
-            self._print(f"hirank: {message}")
+            self._print_error(message, code)
             raise SystemExit(int(code))
+        if isinstance(error, Exception) and self.as_json:
+            text = "".join(traceback.format_exception(error))
+            self._print_error(f"{type(error).__name__}: {error}", ExitCode.DEFECT, traceback=text)
+            raise SystemExit(int(ExitCode.DEFECT))
+
+    def _print_error(self, message: str, code: ExitCode, **facts: str) -> None:
+        if not self.as_json:
+            self._print(f"hirank: {message}")
+        elif self.events:
+            self.event("error", "", message=message, exit_code=int(code), **facts)
+        else:
+            print_json_error(message, int(code), notes=self.notes, **facts)
 
     @property
     def is_live(self) -> bool:
@@ -96,12 +110,17 @@ class Reporter:
     def result(self, result: Result, *, to_error: bool = False) -> None:
         """Print the result; to standard error if a table was written to standard output."""
         out = sys.stderr if to_error else sys.stdout
-        if self.as_json:
-            facts = to_plain({**result.to_dict(), "notes": self.notes})
-            out.write(json.dumps(facts, allow_nan=False) + "\n")
-        elif not self.quiet:
-            out.write(f"{result}".rstrip("\n") + "\n")
-        out.flush()
+        from hirank.io.errors import writing  # imports NumPy, which --help must not wait for
+
+        if out is None:  # closed, with the result as unwanted as with --quiet
+            return
+        with writing("standard error" if to_error else "standard output"):
+            if self.as_json:
+                facts = to_plain({**result.to_dict(), "notes": self.notes})
+                out.write(json.dumps(facts, allow_nan=False) + "\n")
+            elif not self.quiet:
+                out.write(f"{result}".rstrip("\n") + "\n")
+            out.flush()
 
     def status(self, text: Callable[[], str]) -> None:
         """Replace the status line of a terminal, twice a second at most."""

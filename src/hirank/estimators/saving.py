@@ -12,10 +12,11 @@ import numpy as np
 from sklearn.exceptions import NotFittedError
 from sklearn.utils import check_random_state
 
+from hirank._atomic import replace_file
 from hirank._text import abbreviated
 from hirank._typing import PathLike
 from hirank.exceptions import ModelFileError
-from hirank.persistence.container import FORMAT, model_file_errors, printable, read, write
+from hirank.persistence.container import FORMAT, model_file_errors, pack, printable, read
 from hirank.persistence.encoding import to_json
 from hirank.persistence.record import decode, encode
 
@@ -39,6 +40,13 @@ def save(model: Model, path: PathLike, notes: Mapping[str, Any] | None = None) -
 
     `notes` are strings and numbers for programs that use the model, stored in the header.
     """
+    data = to_bytes(model, notes)
+    with replace_file(path) as file:
+        file.write(data)
+
+
+def to_bytes(model: Model, notes: Mapping[str, Any] | None = None) -> bytes:
+    """Return the content of the file that `save` writes."""
     kind = type(model)
     if _estimators().get(kind.__name__) is not kind:
         raise TypeError(
@@ -61,7 +69,7 @@ def save(model: Model, path: PathLike, notes: Mapping[str, Any] | None = None) -
         "model": facts,
         "notes": dict(notes or {}),
     }
-    write(path, header, state)
+    return pack(header, state)
 
 
 def load(path: PathLike) -> Model:

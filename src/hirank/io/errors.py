@@ -22,11 +22,13 @@ _PROBLEMS = {
     errno.EDQUOT: "The disk quota is used up. Free some space, or write to another disk.",
     errno.EFBIG: "The file exceeds the maximal size on this disk. Write to another disk.",
     errno.EROFS: "The disk is read-only. Write to another folder.",
+    errno.EBADF: "It is closed. Open it, or use a file.",
     errno.ENAMETOOLONG: "The name is too long. Shorten it.",
 }
 
 
-def _problem(error: OSError) -> str:
+def describe_problem(error: OSError) -> str:
+    """Return what is wrong, and the remedy."""
     default = f"{error.strerror or error}. Repeat the command, or use another disk."
     return _PROBLEMS.get(error.errno or 0, default)
 
@@ -37,7 +39,7 @@ def reading(path: PathLike) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise FileError(path, _problem(error)) from error
+        raise FileError(path, describe_problem(error)) from error
 
 
 @contextmanager
@@ -53,7 +55,7 @@ def writing(path: PathLike) -> Iterator[None]:
     except FileNotFoundError as error:
         raise OutputError(path, "The folder does not exist. Create it first.") from error
     except OSError as error:
-        raise OutputError(path, _problem(error)) from error
+        raise OutputError(path, describe_problem(error)) from error
 
 
 def damaged(path: PathLike, extension: str, error: BaseException) -> FileError:

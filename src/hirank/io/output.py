@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 from abc import ABC, abstractmethod
@@ -38,6 +39,8 @@ def check_output(path: PathLike, *, force: bool) -> None:
 def _open_output(path: PathLike, *, force: bool) -> Iterator[BinaryIO]:
     """Open a file by `replace_file`, or standard output, a device or a pipe directly."""
     if os.fspath(path) == "-":
+        if sys.stdout is None:
+            raise OSError(errno.EBADF, os.strerror(errno.EBADF))
         yield cast("BinaryIO", sys.stdout.buffer)
         sys.stdout.buffer.flush()
     elif is_direct(path):

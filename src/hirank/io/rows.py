@@ -28,6 +28,7 @@ class Layout(Protocol):
     """How rows are written on lines."""
 
     wanted: tuple[str, ...]  # columns of the model, in its order
+    absent: set[str]  # those that the input, or a row of it, lacks
 
     def parse(self, line: str) -> Row:
         """Return the row of a line without its end; raise BadLine."""
@@ -84,6 +85,18 @@ class CellFormat:
 class Delimited:
     """Lines of cells with a delimiter between. A cell in quotes must end on its line.
 
+    Parameters
+    ----------
+    names : names
+        Columns of the input.
+    wanted : names
+        Columns of the model. Those that the input lacks are missing in all rows.
+    dialect : Dialect
+    cells : CellFormat
+    output : names, optional
+        Columns of the output, by default those of the input. A cell of a column that the input
+        lacks is empty, or imputed if it is wanted.
+
     Examples
     --------
     >>> layout = Delimited(("id", "a", "b"), ("b", "a"), Dialect(), CellFormat())
@@ -92,31 +105,52 @@ class Delimited:
     [nan, 1.5]
     >>> layout.render(row, [2.25, 1.5])
     '"x, y",1.50,2.25'
+    >>> other = layout.with_names(("b", "a", "new"))
+    >>> other.render(other.parse("2.50,,7"), [2.5, 1.25])
+    ',1.25,2.50'
     """
 
     def __init__(
-        self, names: tuple[str, ...], wanted: Sequence[str], dialect: Dialect, cells: CellFormat
+        self,
+        names: tuple[str, ...],
+        wanted: Sequence[str],
+        dialect: Dialect,
+        cells: CellFormat,
+        output: tuple[str, ...] | None = None,
     ) -> None:
         self.names, self.cells, self.dialect = names, cells, dialect
-        self.wanted = tuple(wanted)
-        self.places = [names.index(name) for name in wanted]
+        self.wanted, self.output = tuple(wanted), output or names
+        self.absent = {name for name in wanted if name not in names}
+        self._read = [_find(name, names) for name in wanted]
+        self._kept = [_find(name, names) for name in self.output]
+        self._written = [_find(name, self.output) for name in wanted]
+
+    def with_names(self, names: tuple[str, ...]) -> Delimited:
+        """Return the layout for other columns of the input, with the same output."""
+        return Delimited(names, self.wanted, self.dialect, self.cells, self.output)
+
+    @property
+    def dropped(self) -> tuple[str, ...]:
+        """Columns of the input that are not in the output."""
+        return tuple(name for name in self.names if name not in self.output)
 
     def parse(self, line: str) -> Row:
         raw = split(line, self.dialect)
         if len(raw) != len(self.names):
             raise BadLine(f"{len(raw)} cells instead of {len(self.names)}")
         numbers = []
-        for j in self.places:
+        for j in self._read:
             try:
-                numbers.append(self.cells.number(self.dialect.unquote(raw[j])))
+                cell = "" if j is None else self.dialect.unquote(raw[j])
+                numbers.append(self.cells.number(cell))
             except BadLine as error:
-                raise BadLine(f"column {self.names[j]}: {error}") from None
-        return Row(numbers, raw)
+                raise BadLine(f"column {self.names[j or 0]}: {error}") from None
+        return Row(numbers, ["" if j is None else raw[j] for j in self._kept])
 
     def render(self, row: Row, filled: Sequence[float]) -> str:
         raw = list(row.parts)
-        for j, known, value in zip(self.places, row.numbers, filled, strict=True):
-            if math.isnan(known) and math.isfinite(value):
+        for j, known, value in zip(self._written, row.numbers, filled, strict=True):
+            if j is not None and math.isnan(known) and math.isfinite(value):
                 raw[j] = self.dialect.refill(raw[j], self.cells.text(value))
         return self.dialect.join(raw)
 
@@ -136,9 +170,12 @@ class JsonLines:
 
     def __init__(self, wanted: Sequence[str], cells: CellFormat) -> None:
         self.wanted, self.cells = tuple(wanted), cells
+        self.absent: set[str] = set()
 
     def parse(self, line: str) -> Row:
         members = parse_object(line)
+        if not members.keys() >= set(self.wanted):
+            self.absent |= set(self.wanted) - members.keys()
         numbers = []
         for name in self.wanted:
             try:
@@ -172,6 +209,10 @@ def parse_object(line: str) -> dict[str, Any]:
     if not isinstance(members, dict):
         raise BadLine("not a JSON object")
     return members
+
+
+def _find(name: str, names: Sequence[str]) -> int | None:
+    return names.index(name) if name in names else None
 
 
 def _make_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import codecs
+import errno
 import gzip
 import os
-import shutil
 import sys
 import tempfile
 import zlib
@@ -16,7 +16,7 @@ from typing import BinaryIO, cast
 from hirank._typing import PathLike
 from hirank.exceptions import FileError
 from hirank.io.dialect import Dialect
-from hirank.io.errors import reading
+from hirank.io.errors import reading, writing
 
 _BLOCK = 1 << 20
 _MAX_LINE = 1 << 26  # characters
@@ -110,11 +110,16 @@ class Source:
 
     def _copy_pipe(self) -> None:
         is_stdin = os.fspath(self.path) == "-"
+        if is_stdin and sys.stdin is None:
+            raise OSError(errno.EBADF, os.strerror(errno.EBADF))
         with nullcontext(sys.stdin.buffer) if is_stdin else open(self.path, "rb") as stream:
-            copy = tempfile.NamedTemporaryFile(prefix="hirank-")  # noqa: SIM115 - see `close`
+            with writing(tempfile.gettempdir()):
+                copy = tempfile.NamedTemporaryFile(prefix="hirank-")  # noqa: SIM115 - see `close`
             self._stack.callback(copy.close)
-            shutil.copyfileobj(stream, copy)
-        copy.flush()
+            while block := stream.read(_BLOCK):
+                with writing(copy.name):  # a full disk is that of the copy
+                    copy.write(block)
+                    copy.flush()
         self._name = copy.name
 
     def _text(self) -> Iterator[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -197,6 +197,11 @@ class TableFile(ABC):
     @abstractmethod
     def _batches(self, rows: int | None) -> Iterator[Cells]:
         """Yield the rows of the file from its start, at most `rows` at a time, or all at once."""
+
+    def select_numeric(self, names: Iterable[str]) -> None:
+        """Declare the columns that must be numeric, after `names` of the file are known."""
+        numeric = tuple(name for name in names if name in self.names)
+        self.options = replace(self.options, numeric=numeric)
 
     def read(self) -> Table:
         """Return all the rows."""

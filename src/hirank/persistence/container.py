@@ -40,25 +40,25 @@ SAVE_AGAIN = "Save the model again, or copy the file again from its source."
 NOT_A_MODEL = "not a hirank model file. Model files are written by the method save."
 
 
-def write(path: PathLike, header: Mapping[str, Any], state: Any) -> None:
-    """Write a model file, which appears complete or not at all.
+def pack(header: Mapping[str, Any], state: Any) -> bytes:
+    """Return the content of a model file.
 
     Parameters
     ----------
-    path : str or path
-        An existing file is replaced.
     header : dict
         A description without arrays. ``magic`` and ``format`` are added.
     state : nested dicts and lists of arrays, numbers and strings
 
     Examples
     --------
-    >>> import tempfile, os
+    >>> import tempfile
+    >>> from pathlib import Path
     >>> import numpy as np
-    >>> from hirank.persistence.container import read, write
+    >>> from hirank.persistence.container import pack, read
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = os.path.join(folder, "a.hirank")
-    ...     write(path, {"kind": "test"}, {"numbers": [np.arange(3.0), None, 2]})
+    ...     path = Path(folder, "a.hirank")
+    ...     data = pack({"kind": "test"}, {"numbers": [np.arange(3.0), None, 2]})
+    ...     _ = path.write_bytes(data)
     ...     header, state = read(path)
     >>> header["format"], header["kind"], state
     (2, 'test', {'numbers': [array([0., 1., 2.]), None, 2]})
@@ -76,10 +76,14 @@ def write(path: PathLike, header: Mapping[str, Any], state: Any) -> None:
             info.create_system, info.external_attr = 3, 0o644 << 16
             archive.writestr(info, part)
         archive.comment = bytes(DIGEST_SIZE)  # replaced below
-    data = file.getbuffer()[:-DIGEST_SIZE]
+    data = file.getvalue()[:-DIGEST_SIZE]
+    return data + _digest(data)
+
+
+def write(path: PathLike, header: Mapping[str, Any], state: Any) -> None:
+    """Write a model file, which appears complete or not at all; an existing one is replaced."""
     with replace_file(path) as target:
-        target.write(data)
-        target.write(_digest(data))
+        target.write(pack(header, state))
 
 
 def read(path: PathLike) -> tuple[dict[str, Any], Any]:
@@ -183,5 +187,5 @@ def _part_names(count: int) -> list[str]:
     return [HEADER, STATE, *(f"arrays/{i:05d}.npy" for i in range(count - 2))]
 
 
-def _digest(data: memoryview) -> bytes:
+def _digest(data: bytes | memoryview) -> bytes:
     return hashlib.sha256(data).hexdigest().encode()

@@ -13,13 +13,12 @@ import os
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from glob import escape
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hirank._atomic import replace_file
 from hirank.cli.stream.sources import Place, digest
-from hirank.estimators.saving import save
+from hirank.estimators.saving import to_bytes
 from hirank.exceptions import FileError, OutputError, OutputExistsError
 from hirank.io.errors import writing
 from hirank.persistence.record import decode, encode
@@ -51,7 +50,8 @@ class Position:
     """How far a stream was read and written when its model was saved."""
 
     rows: int
-    header: str | None  # a log that was created again may have none
+    header: str | None  # of the input; a log that was created again may have none
+    columns: tuple[str, ...] | None  # of the output; None: JSON lines
     input: Place | None  # None: a pipe
     output: OutputPlace | None
     model: str | None = None  # digest of the model file
@@ -73,10 +73,6 @@ class Checkpoint:
         self.missing = sorted(set(missing))
         self._digest = _digest_file(model) if model.exists() else None
         self._saves = self._read()
-        # Left by a run that was killed while it saved.
-        for left in model.parent.glob(f"..{escape(model.name)}.next.*.tmp"):
-            with suppress(OSError):
-                left.unlink()
 
     def _read(self) -> tuple[Position, ...]:
         try:
@@ -100,48 +96,66 @@ class Checkpoint:
         return bool(self._saves) and self.last is None
 
     def save(self, position: Position, model: Model | None = None) -> None:
-        """Save a position, and the model if it has changed; OSError leaves all as it was."""
-        new, now = self.model.with_name(f".{self.model.name}.next"), self._digest
+        """Save a position, and the model if it has changed; OutputError leaves all as it was."""
+        if model is None:
+            return self._save(position, self._digest)
+        data = to_bytes(model, {"missing": self.missing})
+        new, before = hashlib.sha256(data).hexdigest(), self._saves
         try:
-            if model is not None:
-                save(model, new, {"missing": self.missing})
-                now = _digest_file(new)
-            before = [one for one in self._saves if one.model == self._digest != now][:1]
-            saves = (replace(position, model=now), *before)
-            with replace_file(self.path) as file:
-                file.write(json.dumps(encode(saves)).encode())
-            self._saves = saves
-            if model is not None:
-                os.replace(new, self.model)
-            self._digest = now
-        except OSError:
-            with suppress(OSError):
-                new.unlink()
+            with writing(self.model), replace_file(self.model) as file:
+                file.write(data)
+                file.flush()
+                self._save(position, new)
+        except BaseException:
+            self._saves = before
             raise
+        self._digest = new
+        return None
+
+    def _save(self, position: Position, model: str | None) -> None:
+        """Save the position of a model with this digest, beside that of the model that exists."""
+        before = [one for one in self._saves if one.model == self._digest != model][:1]
+        saves = (replace(position, model=model), *before)
+        with writing(self.path), replace_file(self.path) as file:
+            file.write(json.dumps(encode(saves)).encode())
+        self._saves = saves
 
 
 class Output:
-    """Where rows are written to: standard output ("-"), or a file that can be cut back."""
+    """Where rows are written to: standard output ("-"), or a file that is continued."""
 
     def __init__(self, path: str) -> None:
         self.name = "standard output" if path == "-" else path
         self.path = None if path == "-" else Path(path)
         self.fd, self.size, self._tail = 1, 0, b""
 
+    def is_continued(self, saved: OutputPlace | None) -> bool:
+        """Return whether this is the file in which a place is."""
+        if self.path is None or saved is None or saved.path != str(self.path.resolve()):
+            return False
+        return self.path.is_file()
+
+    def count_written(self, saved: OutputPlace | None) -> int:
+        """Return the number of lines that were written after a place was saved."""
+        if saved is None or self.path is None or not self.is_continued(saved):
+            return 0
+        with writing(self.path), self.path.open("rb") as file:
+            return self._read_rest(file.fileno(), saved)[saved.tail_size :].count(b"\n")
+
     def open(self, saved: OutputPlace | None, *, cut: bool, force: bool) -> None:
         """Open the file, to continue at a saved place if there is one.
 
-        With `cut`, everything after that place is removed, otherwise only an incomplete line.
+        With `cut`, everything after that place is removed, since the input is read again from
+        there; otherwise only an incomplete line.
         """
         path = self.path
         if path is None:
             return
         with writing(path):
-            exists = path.exists()
+            exists, continues = path.exists(), self.is_continued(saved)
             if exists and not path.is_file():  # a named pipe or a device
                 self.fd, self.path = os.open(path, os.O_WRONLY), None
                 return
-            continues = saved is not None and saved.path == str(path.resolve()) and exists
             if exists and not continues and not force and path.stat().st_size:
                 raise OutputExistsError(path)
             self.fd = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
@@ -151,13 +165,19 @@ class Output:
 
     def _continue(self, saved: OutputPlace, *, cut: bool) -> None:
         """Find the size at which to continue; raise OutputError if the file was changed."""
-        end, first = os.fstat(self.fd).st_size, saved.size - saved.tail_size
-        rest = os.pread(self.fd, max(end - first, 0), first)
+        rest = self._read_rest(self.fd, saved)
+        kept = saved.tail_size if cut else max(rest.rfind(b"\n") + 1, saved.tail_size)
+        self.size = saved.size - saved.tail_size + kept
+        self._tail = rest[:kept][-TAIL_BYTES:]
+
+    def _read_rest(self, fd: int, saved: OutputPlace) -> bytes:
+        """Return the tail of a place and all after it; raise OutputError if the tail differs."""
+        first = saved.size - saved.tail_size
+        rest = os.pread(fd, max(os.fstat(fd).st_size - first, 0), first)
         if digest(rest[: saved.tail_size]) != saved.tail:
             problem = "The file was changed since the last run. Move it, or pass --restart --force."
             raise OutputError(self.path, problem)
-        kept = saved.tail_size if cut else max(rest.rfind(b"\n") + 1, saved.tail_size)
-        self.size, self._tail = first + kept, rest[:kept][-TAIL_BYTES:]
+        return rest
 
     def _cut_back(self) -> None:
         os.ftruncate(self.fd, self.size)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import shlex
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,14 +14,17 @@ from hirank.cli.models import load_markers
 from hirank.cli.output_checks import check_target
 from hirank.cli.reporter import Reporter
 from hirank.cli.stream.checkpoint import Checkpoint, Output, Position
-from hirank.cli.stream.layouts import Detector
+from hirank.cli.stream.follow import Restart, open_lines
+from hirank.cli.stream.layouts import Detected, Detector
+from hirank.cli.stream.lock import locked
 from hirank.cli.stream.loop import Session
 from hirank.cli.stream.model import StreamModel, open_model
 from hirank.cli.stream.signals import Signals
-from hirank.cli.stream.sources import Lines, Place, open_lines
 from hirank.exceptions import InputError, OutputError, ParameterError
 from hirank.io.dialect import check_delimiter
-from hirank.io.rows import CellFormat
+from hirank.io.errors import reading
+from hirank.io.rows import CellFormat, Delimited
+from hirank.persistence.container import read_header
 
 if TYPE_CHECKING:
     from hirank.cli.app import Stream
@@ -30,32 +35,83 @@ def run(options: Stream, reporter: Reporter) -> None:
     source = None if options.source is None or str(options.source) == "-" else options.source
     path = options.model.resolve()
     _check_options(options, source, path)
-    with Signals() as stop, reporter.warnings():
+    with Signals() as stop, reporter.warnings(), ExitStack() as stack:
+        if _saves(options, source, path):
+            stack.enter_context(locked(path))
         model = open_model(path, reporter, frozen=options.frozen)
         markers = [*(options.missing or ()), *_model_markers(model, path)]
-        checkpoint = Checkpoint(path, markers)
-        last = None if options.restart else checkpoint.last
+        checkpoint, output = Checkpoint(path, markers), Output(options.output)
         if checkpoint.is_foreign and not options.restart:
             reporter.note(f"{checkpoint.path.name} belongs to another model and is ignored.")
-        if options.follow and source is not None:
+        restart = _make_restart(options, checkpoint.last, output)
+        if options.follow and source is not None and restart.place is None:
             _wait_for(source, stop, reporter)
         if stop.requested:
             return
-        saved = None if last is None else last.input
-        lines = open_lines(source, saved, stop, follow=options.follow)
+        own = [path, checkpoint.path, *([] if output.path is None else [output.path])]
+        lines = open_lines(source, restart, stop, follow=options.follow, own=own)
+        last = checkpoint.last
+        is_same = last is not None and not options.restart and last.input == lines.start
+        # With --restart the input is another one, and the output may still be continued.
+        kept = last if is_same or (options.restart and not options.force) else None
         cells = CellFormat(markers, options.decimal, options.digits)
-        is_continued = lines.start is not None and lines.start.offset > 0
-        header = last.header if last is not None and is_continued else None
-        detected = Detector(options, cells, lines, model, reporter).detect(header)
+        detector = Detector(options, cells, lines, model, reporter)
+        detected = _detect(detector, kept, output, is_same=is_same)
         if stop.requested:
             return
         if detected is None:
             raise InputError("The input is empty. It must have a header line or a row.")
-        output = _open_output(options, last, lines)
+        place = None if kept is None else kept.output
+        output.open(place, cut=lines.is_file and is_same, force=options.force)
+        is_continued = lines.start is not None and lines.start.offset > 0
         has_top = output.size > 0 or (output.path is None and is_continued)
         top = b"" if has_top else detected.top
         parts = (lines, detected, model, output, checkpoint, reporter, stop, top)
         Session(options, *parts).run()
+
+
+def _saves(options: Stream, source: Path | None, model: Path) -> bool:
+    """Return whether anything is saved, which two processes must not do with one model."""
+    if source is not None or options.output != "-":
+        return True
+    if options.frozen or not model.exists():
+        return not options.frozen
+    with reading(model):
+        return read_header(model).get("kind") in ("OnlineImputer", "OnlineKFMC")
+
+
+def _make_restart(options: Stream, last: Position | None, output: Output) -> Restart:
+    """Return where the input is continued, and what was written after that was saved."""
+    out = "" if options.output == "-" else f" -o {shlex.quote(options.output)}"
+    command = f"hirank stream -m {shlex.quote(str(options.model))}{out} --restart"
+    if last is None or options.restart:
+        return Restart(None, command=command)
+    written = output.count_written(last.output)
+    if last.output is not None and last.output.size == 0 and last.columns is not None:
+        written = max(written - 1, 0)  # the header
+    return Restart(last.input, written, last.header is not None, command)
+
+
+def _detect(
+    detector: Detector, last: Position | None, output: Output, *, is_same: bool
+) -> Detected | None:
+    """Detect the layout of the input, for an output that may be continued."""
+    if last is None:
+        return detector.detect()
+    has_rows = last.output is not None and last.output.size > 0
+    is_written = has_rows and output.is_continued(last.output)
+    start = detector.lines.start if is_same else None
+    is_inside = start is not None and start.offset > 0
+    # A file that was created again may have no header; a pipe has to have one.
+    header = last.header if is_inside or (is_written and start is not None) else None
+    detected = detector.detect(header, last.columns if is_written or is_inside else None)
+    if is_written and detected is not None:
+        is_csv = isinstance(detected.layout, Delimited)
+        if is_csv != (last.columns is not None):
+            formats = ("JSON lines", "CSV")
+            problem = f"The file contains {formats[not is_csv]}, but the input is {formats[is_csv]}"
+            raise OutputError(output.path, f"{problem}. Use another file.")
+    return detected
 
 
 def _wait_for(source: Path, stop: Signals, reporter: Reporter) -> None:
@@ -64,14 +120,6 @@ def _wait_for(source: Path, stop: Signals, reporter: Reporter) -> None:
         reporter.note(f"Waiting for {source}.")
     while not source.exists() and not stop.requested:
         stop.wait(0.1)
-
-
-def _open_output(options: Stream, last: Position | None, lines: Lines) -> Output:
-    """Open the output, at its last position if the input continues there."""
-    output = Output(options.output)
-    place = last.output if last is not None and _is_same(last.input, lines.start) else None
-    output.open(place, cut=lines.is_file, force=options.force)
-    return output
 
 
 def _check_options(options: Stream, source: Path | None, model: Path) -> None:
@@ -84,7 +132,7 @@ def _check_options(options: Stream, source: Path | None, model: Path) -> None:
     check_target(model, force=True)
     if options.output != "-":
         path = Path(options.output).resolve()
-        inputs = [model, model.with_name(model.name + ".position")]
+        inputs = [model, *(model.with_name(model.name + end) for end in (".position", ".lock"))]
         if path in inputs or (source is not None and path == source.resolve()):
             raise OutputError(options.output, "This is an input. Use another name.")
         check_target(options.output, force=True)
@@ -95,11 +143,3 @@ def _model_markers(model: StreamModel, path: Path) -> list[str]:
     own = float(model.model.missing_values)
     known = load_markers(path) if path.exists() else []
     return known if np.isnan(own) else [*known, str(own)]
-
-
-def _is_same(last: Place | None, now: Place | None) -> bool:
-    """Return whether the input continues where it was, so that the output can."""
-    # A run that was killed before its first save may have written rows: it was at the start.
-    if last is not None and now is not None and last.offset == now.offset == 0:
-        return last.path == now.path
-    return last == now

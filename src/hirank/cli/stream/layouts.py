@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -14,7 +15,7 @@ from hirank.cli.reporter import Reporter
 from hirank.cli.stream.model import StreamModel
 from hirank.cli.stream.sources import Line, Lines
 from hirank.exceptions import InputError, ParameterError
-from hirank.io.cells import contain_only_numbers
+from hirank.io.cells import contain_only_numbers, parse_number
 from hirank.io.dialect import Dialect, detect_dialect
 from hirank.io.rows import (
     BadLine,
@@ -22,6 +23,7 @@ from hirank.io.rows import (
     Delimited,
     JsonLines,
     Layout,
+    Row,
     parse_object,
     split,
 )
@@ -40,6 +42,26 @@ class Detected:
     header: str | None = None  # lines that are equal to it are not rows
     top: bytes = b""  # what the output begins with
 
+    def parse(self, line: Line) -> tuple[Detected, Row | None]:
+        """Return the layout after a line, and its row, None if it has none.
+
+        Raise BadLine, or InputError if it is a header with columns that cannot be used.
+        """
+        text, is_first = decode_line(line), line.number == 1
+        if not text.strip() or text == self.header:
+            return self, None
+        try:
+            row = self.layout.parse(text)
+        except BadLine:
+            other = read_other_header(self.layout, text, is_first=is_first)
+            if other is None:
+                raise
+        else:  # names may be numbers
+            other = read_other_header(self.layout, text, is_row=True) if is_first else None
+        if other is None:
+            return self, row
+        return replace(self, layout=other, header=text), None
+
 
 @dataclass(frozen=True)
 class Detector:
@@ -51,11 +73,22 @@ class Detector:
     model: StreamModel
     reporter: Reporter
 
-    def detect(self, header: str | None) -> Detected | None:
+    def detect(
+        self, header: str | None = None, output: tuple[str, ...] | None = None
+    ) -> Detected | None:
         """Return the layout; None if the input is empty.
 
-        `header` is the first line of an input that is continued further on.
+        `header` is the first line of an input that is continued further on, and `output` are the
+        columns of an output that is.
         """
+        detected = self._detect(header)
+        if output and detected is not None and isinstance(detected.layout, Delimited):
+            names, layout = detected.layout.names, detected.layout
+            layout = Delimited(names, layout.wanted, layout.dialect, self.cells, output)
+            return replace(detected, layout=layout)
+        return detected
+
+    def _detect(self, header: str | None) -> Detected | None:
         if header is not None:
             return self._detect_csv(header, header.encode() + b"\n")
         first = next((line for line in self.lines.peek() if line.data.strip()), None)
@@ -73,10 +106,12 @@ class Detector:
         for name in ("columns", "delimiter"):
             if getattr(self.options, name) is not None:
                 raise ParameterError(name, "is for CSV; the input is JSON lines.")
-        return Detected(JsonLines(self._json_columns(), self.cells))
+        return Detected(JsonLines(self._json_columns(text), self.cells))
 
-    def _json_columns(self) -> Sequence[str]:
+    def _json_columns(self, first: str) -> Sequence[str]:
         if self.model.names is not None:
+            with suppress(BadLine):
+                match_columns(self.model.names, parse_object(first))
             return self.model.names
         if not self.model.is_new:
             raise InputError(
@@ -100,9 +135,7 @@ class Detector:
             text, raw = dialect.delimiter.join(names), b""
         else:
             names = self._read_header(text, dialect)
-        repeated = sorted({name for name in names if names.count(name) > 1})
-        if repeated:
-            raise InputError(f"Several columns are named {', '.join(map(repr, repeated))}.")
+        check_names(names)
         unknown = [name for name in options.ids or () if name not in names]
         if unknown:
             problem = f"names {unknown[0]!r}, but the columns are {', '.join(names)}."
@@ -173,6 +206,42 @@ class Detector:
                 if found is not None:
                     return found
         return ()
+
+
+def check_names(names: Sequence[str]) -> None:
+    """Raise InputError if several columns have the same name."""
+    repeated = sorted({name for name in names if names.count(name) > 1})
+    if repeated:
+        raise InputError(f"Several columns are named {', '.join(map(repr, repeated))}.")
+
+
+def read_other_header(
+    layout: Layout, text: str, *, is_first: bool = False, is_row: bool = False
+) -> Delimited | None:
+    """Return the layout after a line that is another header; None if it is not a header.
+
+    A header has no numbers. It has columns of the model, or as the first line of a file as many
+    columns as the header before it; then InputError is raised if no column is of the model. A line
+    that could be a row is a header if it has all names of the header before it.
+    """
+    if not isinstance(layout, Delimited):
+        return None
+    try:
+        names = _split_cells(text, layout.dialect)
+    except BadLine:
+        return None
+    if set(names) != set(layout.names) or len(names) != len(layout.names):
+        if is_row:
+            return None
+        numbers = [parse_number(name, layout.cells.missing, layout.cells.decimal) for name in names]
+        if any(number is not None and not math.isnan(number) for number in numbers):
+            return None
+        is_known = not set(names).isdisjoint(layout.wanted)
+        if not is_known and not (is_first and len(names) == len(layout.names)):
+            return None
+    check_names(names)
+    match_columns(layout.wanted, names)
+    return layout.with_names(names)
 
 
 def decode_line(line: Line) -> str:

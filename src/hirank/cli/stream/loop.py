@@ -13,15 +13,17 @@ import numpy as np
 
 from hirank._text import plural
 from hirank.cli.errors import ExitCode
+from hirank.cli.models import describe_lacking
 from hirank.cli.options import OnError
 from hirank.cli.reporter import Reporter
 from hirank.cli.stream.checkpoint import Checkpoint, Output, Position
-from hirank.cli.stream.layouts import Detected, decode_line
+from hirank.cli.stream.layouts import Detected
 from hirank.cli.stream.model import MAX_ROWS, StreamModel
 from hirank.cli.stream.signals import Signals
 from hirank.cli.stream.sources import Line, Lines
 from hirank.exceptions import FileError, InputError, OutputError
-from hirank.io.rows import BadLine, Row
+from hirank.io.errors import describe_problem
+from hirank.io.rows import BadLine, Delimited, Row
 
 if TYPE_CHECKING:
     from hirank.cli.app import Stream
@@ -72,19 +74,22 @@ class Session:
         last = self.checkpoint.last
         self.counts = Counts(0 if last is None else last.rows)
         self._hold = self.options.hold or not self.lines.is_live
-        self._place = self.lines.start
+        self._place, self._header = self.lines.start, self.detected.header
+        is_continued = self._place is not None and self._place.offset > 0
+        self._origin = self.lines.first if is_continued else None  # the file of `_place`
+        self._noted: set[str] = set()  # columns
         self._began = time.monotonic()
         self._bad: tuple[Line, str] | None = None  # the line that ends the run
-        self._unsaved: OSError | None = None
-        self._next_save = 0
+        self._unsaved: OutputError | None = None
+        self._is_saved = False
+        self._set_next_save()
 
     def run(self) -> None:
         """Process rows until the input ends or a signal arrives; the state is saved at the end."""
-        self.save()
-        if self._unsaved is not None:
-            raise OutputError(self.checkpoint.path, f"{self._unsaved.strerror}.")
         try:
-            self._write(self.top)
+            if not self.lines.is_file:
+                self.save(required=True)
+                self._write_top()
             while self._bad is None:
                 items = self._gather()
                 if not items and (self.lines.ended or self.stop.requested):
@@ -92,6 +97,9 @@ class Session:
                 self._process(items)
                 if self.counts.total >= self._next_save:
                     self.save()
+            if self.lines.ended and self.top:  # there was no row
+                self.save()
+                self._write_top()
         except (BrokenPipeError, FileError) as error:
             self.save()
             if isinstance(error, FileError):
@@ -108,8 +116,8 @@ class Session:
                 f"Line {line.number}: {reason}. Stopped before this line; the state is saved."
             )
         if self._unsaved is not None:
-            problem = f"{self._unsaved.strerror}. The model file is that of the last save."
-            raise OutputError(self.checkpoint.model, problem)
+            problem = f"{self._unsaved.problem} The model file is that of the last save."
+            raise OutputError(self._unsaved.path, problem)
         if self.stop.number == signal.SIGINT:
             raise SystemExit(int(ExitCode.INTERRUPTED))
         if self.counts.skipped and not self.counts.rows:
@@ -129,10 +137,15 @@ class Session:
         """Return as many rows as the first fit requires, or all there are."""
         items: list[Item] = []
         while room > 0 and self._bad is None:
-            lines = self.lines.take(room, whole=True)
+            try:
+                lines = self.lines.take(room, whole=True)
+            except FileError:
+                if not items:
+                    raise
+                break  # these first; then the error is raised again
             if not lines:
                 break
-            new = self._parse(lines)
+            new = self._parse(lines, pending=bool(items))
             room -= sum(item.has_values for item in new)
             items += new
         if self.stop.requested and self.lines.is_file:
@@ -140,26 +153,57 @@ class Session:
             return []  # nothing was written: the next run begins at the start
         return items
 
-    def _parse(self, lines: Sequence[Line]) -> list[Item]:
+    def _parse(self, lines: Sequence[Line], *, pending: bool = False) -> list[Item]:
+        """Return lines up to one that ends the run; `pending` ones were not processed yet."""
         items: list[Item] = []
         for line in lines:
             try:
-                text = decode_line(line)
-                is_row = text.strip() and text != self.detected.header
-                items.append(Item(line, self.detected.layout.parse(text) if is_row else None))
+                self.detected, row = self.detected.parse(line)
+                item = Item(line, row)
+            except InputError as error:  # columns that cannot be used
+                self._bad = (line, str(error).removesuffix("."))
+                break
             except BadLine as error:
                 if self.options.on_error is OnError.STOP:
                     self._bad = (line, str(error))
                     break
                 self._report_bad(line.number, str(error))
-                items.append(Item(line, None, is_bad=True))
+                item = Item(line, None, is_bad=True)
+            if (item.row is not None or item.is_bad) and not pending:
+                self._begin_file(line)
+            items.append(item)
+        self._note_columns()
         return items
+
+    def _begin_file(self, line: Line) -> None:
+        """Save the start of a file before its first row is processed: it is then known."""
+        is_new = line.origin is not self._origin
+        if line.origin is not None and is_new:
+            self._place, self._origin = line.origin.start(line.offset), line.origin
+        if is_new or not self._is_saved:
+            self.save(required=True)
+
+    def _note_columns(self) -> None:
+        """Report, once each, columns that the input lacks and columns that are not written."""
+        layout = self.detected.layout
+        lacking = sorted(layout.absent - self._noted)
+        dropped = layout.dropped if isinstance(layout, Delimited) else ()
+        dropped = tuple(name for name in dropped if name not in self._noted)
+        self._noted |= {*lacking, *dropped}
+        if lacking:
+            self.reporter.note(describe_lacking(lacking))
+        if dropped:
+            names = ", ".join(dropped)
+            self.reporter.note(f"Columns that the output did not begin with are left out: {names}.")
 
     def _process(self, items: list[Item]) -> None:
         """Impute rows, write them, and learn from them."""
         layout, rows = self.detected.layout, [item.row for item in items if item.row is not None]
         X = np.array([row.numbers for row in rows]).reshape(len(rows), len(layout.wanted))
         was_fitted = self.model.is_fitted
+        has_rows = any(item.row is not None or item.is_bad for item in items)
+        if has_rows:
+            self._write_top()
         self._write(self._render(items, self.model.impute(X).tolist() if rows else []))
         if rows:
             self.model.learn(X)
@@ -170,8 +214,11 @@ class Session:
             self.counts.empty_rows += len(rows) - sum(item.has_values for item in items)
         self.counts.total += len(rows)
         self.counts.rows += len(rows)
-        if items:
-            self._place = items[-1].line.place
+        origin = items[-1].line.origin if items else None
+        if items and (has_rows or origin is self._origin):
+            self._place, self._header = items[-1].line.place, self.detected.header
+            if origin is not self._origin:  # rows that were held back, of more than one file
+                self._origin, self._next_save = origin, self.counts.total
         self.reporter.status(self._describe)
 
     def _render(self, items: list[Item], filled: list[list[float]]) -> bytes:
@@ -185,6 +232,10 @@ class Session:
                 pieces += [line.data, line.ending or b"\n"]
         return b"".join(pieces)
 
+    def _write_top(self) -> None:
+        self._write(self.top)
+        self.top = b""
+
     def _write(self, data: bytes) -> None:
         try:
             self.output.write(data)
@@ -192,26 +243,35 @@ class Session:
             self.model.undo()
             if isinstance(error, BrokenPipeError):
                 raise
-            problem = f"{error.strerror}. Correct this and repeat the command, which continues here"
-            raise OutputError(self.output.name, f"{problem}.") from None
+            problem = f"{describe_problem(error)} Then repeat the command, which continues here."
+            raise OutputError(self.output.name, problem) from None
 
-    def save(self) -> None:
-        """Save the state; report if that fails, and try again next time."""
-        every, counts = self.options.save_every, self.counts
-        self._next_save = (counts.total // every + 1) * every
+    def _set_next_save(self) -> None:
+        every = self.options.save_every
+        self._next_save = (self.counts.total // every + 1) * every
+
+    def save(self, *, required: bool = False) -> None:
+        """Save the state; if that fails, raise OutputError, or report it and try again later."""
+        counts = self.counts
+        self._set_next_save()
+        if self.lines.is_file and self._origin is None and not self.lines.ended:
+            return  # a file without a row would not be recognized after it was truncated
         if self.model.frozen and not self.lines.is_file and self.output.path is None:
             return  # between two pipes there is nothing to save
         changed = None if self.model.frozen or not counts.rows else self.model.model
-        header, place = self.detected.header, self._place
+        layout = self.detected.layout
+        columns = layout.output if isinstance(layout, Delimited) else None
+        position = Position(counts.total, self._header, columns, self._place, self.output.place())
         try:
-            output = self.output.place()
-            self.checkpoint.save(Position(counts.total, header, place, output), changed)
-        except OSError as error:
+            self.checkpoint.save(position, changed)
+        except OutputError as error:
+            if required:
+                raise
             self._unsaved = error
-            problem = f"The state could not be saved: {error.strerror}. The next save may succeed."
+            problem = f"The state could not be saved: {error} The next save may succeed."
             self.reporter.event("warning", f"hirank: {problem}", message=problem)
         else:
-            self._unsaved = None
+            self._unsaved, self._is_saved = None, True
             if counts.rows:
                 self.reporter.event("saved", "", **self._facts())
 

@@ -1,19 +1,12 @@
-"""Where lines come from: a pipe, a file, or a file that is followed while it grows.
-
-A file is recognized by its inode and its first bytes. One that is renamed and created again, as
-logs are, is followed to the new file; one that was truncated or replaced is an error.
-"""
+"""Where lines come from: a pipe, or a file that is read from a place on."""
 
 from __future__ import annotations
 
 import hashlib
 import os
-import stat
-import time
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import lru_cache
 from itertools import count
 from pathlib import Path
 from typing import NamedTuple
@@ -24,11 +17,8 @@ from hirank.io.errors import reading
 
 BLOCK_BYTES = 1 << 16
 MAX_LINE_BYTES = 1 << 24
-HEAD_BYTES = 4096
-MIN_PAUSE, MAX_PAUSE = 0.005, 0.05
-"""Seconds between two reads of a file that is followed, after new lines and after none."""
-GRACE_SECONDS = 0.5
-"""How long a file that was renamed must not grow before the new one is read."""
+HEAD_BYTES = 1 << 16
+"""First bytes of a file by which it is recognized; the first row should be among them."""
 
 
 @dataclass(frozen=True)
@@ -43,14 +33,39 @@ class Place:
     line: int
 
 
+@dataclass(eq=False)
+class Origin:
+    """The file that lines come from, with those of its first bytes that were read."""
+
+    path: str
+    inode: str
+    head: bytes = b""
+
+    def place(self, offset: int, line: int) -> Place:
+        """Return the place after a line."""
+        size = min(offset, HEAD_BYTES)
+        return Place(self.path, self.inode, digest(self.head[:size]), size, offset, line)
+
+    def start(self, through: int) -> Place:
+        """Return the start of the file, which is recognized by its bytes `through` an offset."""
+        after = self.place(through, 0)
+        return Place(self.path, self.inode, after.head, after.head_size, 0, 0)
+
+
 class Line(NamedTuple):
     """A line without its end."""
 
     data: bytes
     ending: bytes
     number: int
-    place: Place | None  # after the line; None in a pipe
+    offset: int  # after the line
+    origin: Origin | None  # None: a pipe
     problem: str = ""  # why it cannot be read
+
+    @property
+    def place(self) -> Place | None:
+        """The place after the line; None in a pipe."""
+        return None if self.origin is None else self.origin.place(self.offset, self.number)
 
 
 class Lines:
@@ -63,6 +78,9 @@ class Lines:
         self.fd, self.stop, self.name, self.ended = fd, stop, name, False
         self._lines: deque[Line] = deque()
         self._begin(0, 0)
+        self._failure: FileError | None = None  # raised when all lines before it are taken
+        self.origin: Origin | None = None  # the file that is read
+        self.first: Origin | None = None  # the file that was read first
         self.start: Place | None = None  # where lines are read from
 
     def _begin(self, offset: int, number: int) -> None:
@@ -71,27 +89,36 @@ class Lines:
     def take(self, most: int, *, whole: bool = False) -> list[Line]:
         """Return at most `most` lines: those that are there, at least one, or with `whole` all.
 
-        None are returned at the end of the input, and after a request to stop.
+        They are of one file. None are returned at the end of the input, and after a request to
+        stop.
         """
-        while len(self._lines) < most and not self.ended and not self.stop.requested:
+        while len(self._lines) < most and self._may_have_more():
             if not self._fill(wait=whole or not self._lines):
                 break
         if self.stop.requested and self.is_file:
             return []  # they can be read next time
-        return [self._lines.popleft() for _ in range(min(most, len(self._lines)))]
+        if self._failure is not None and not self._lines:
+            raise self._failure
+        taken: list[Line] = []
+        while self._lines and len(taken) < most:
+            if taken and self._lines[0].origin is not taken[0].origin:
+                break
+            taken.append(self._lines.popleft())
+        return taken
 
     def peek(self) -> Iterator[Line]:
         """Yield lines that stay to be taken."""
         for i in count():
             while len(self._lines) <= i:
-                if self.ended or self.stop.requested:
+                if not self._may_have_more():
+                    if self._failure is not None:
+                        raise self._failure
                     return
                 self._fill(wait=True)
             yield self._lines[i]
 
-    def place(self) -> Place | None:
-        """Return how much was read; None for a pipe."""
-        return None
+    def _may_have_more(self) -> bool:
+        return not self.ended and not self.stop.requested and self._failure is None
 
     def _fill(self, *, wait: bool) -> bool:
         """Read a block; return False if there is nothing yet."""
@@ -102,9 +129,12 @@ class Lines:
             self.ended = True
         return True
 
-    def _read(self) -> bool:
+    def _read_block(self) -> bytes:
         with reading(self.name):
-            data = os.read(self.fd, BLOCK_BYTES)
+            return os.read(self.fd, BLOCK_BYTES)
+
+    def _read(self) -> bool:
+        data = self._read_block()
         *complete, rest = data.split(b"\n")
         for piece in complete:
             self._push(self._rest + piece, b"\n")
@@ -128,114 +158,54 @@ class Lines:
             data, ending = data[:-1], b"\r" + ending
         problem = f"longer than {MAX_LINE_BYTES >> 20} MB" if self._is_long else ""
         self._is_long = False
-        self._lines.append(Line(data, ending, self._number, self.place(), problem))
+        line = Line(data, ending, self._number, self._offset, self.origin, problem)
+        self._lines.append(line)
+
+
+class TruncatedError(FileError):
+    """A file whose first bytes, or whose size, are not those that were read."""
 
 
 class File(Lines):
-    """Lines of a file, from a place on."""
+    """Lines of a file, from a place on; `at` is the file, if it is not under its name any more."""
 
     is_live, is_file = False, True
 
-    def __init__(self, path: Path, stop: Signals, place: Place | None = None) -> None:
-        super().__init__(os.open(path, os.O_RDONLY), stop, str(path.resolve()))
-        self._head = b""
+    def __init__(
+        self, path: Path, stop: Signals, place: Place | None = None, at: Path | None = None
+    ) -> None:
+        fd = os.open(at or path, os.O_RDONLY)
+        super().__init__(fd, stop, str(path.resolve()))
+        self.origin = self.first = Origin(self.name, str(os.fstat(fd).st_ino))
         if place is not None:
-            os.lseek(self.fd, place.offset, os.SEEK_SET)
+            self.origin.head = os.pread(fd, min(place.offset, HEAD_BYTES), 0)
+            os.lseek(fd, place.offset, os.SEEK_SET)
             self._begin(place.offset, place.line)
-        self.start = place or self.place()
+        self.start = place or self.origin.start(0)
 
-    def place(self) -> Place:
-        size = min(self._offset, HEAD_BYTES)
-        if len(self._head) < size:
-            self._head = os.pread(self.fd, HEAD_BYTES, 0)
-        head, inode = digest(self._head[:size]), str(os.fstat(self.fd).st_ino)
-        return Place(self.name, inode, head, size, self._offset, self._number)
-
-
-class FollowedFile(File):
-    """Lines of a file that grows; a line counts once it has its end.
-
-    `at` is the file to begin with, if `path` was renamed and created again since the last run.
-    """
-
-    is_live = True
-
-    def __init__(self, path: Path, stop: Signals, place: Place | None, at: Path) -> None:
-        super().__init__(at, stop, place)
-        self.name = str(path.resolve())
-        self._pause, self._last_read = MIN_PAUSE, time.monotonic()
-
-    def _fill(self, *, wait: bool) -> bool:
-        if os.fstat(self.fd).st_size < self._offset + len(self._rest):
-            problem = "The file was truncated. Pass --restart to read it from its start."
-            raise FileError(self.name, problem)
-        if self._read():
-            self._pause, self._last_read = MIN_PAUSE, time.monotonic()
-        elif not self._open_next():
-            if wait:
-                self.stop.wait(self._pause)
-                self._pause = min(1.1 * self._pause, MAX_PAUSE)
-            return wait
-        return True
-
-    def _open_next(self) -> bool:
-        """Open the file that was created in place of a renamed one, once that stops growing."""
-        try:
-            is_same = os.stat(self.name).st_ino == os.fstat(self.fd).st_ino
-            if is_same or time.monotonic() - self._last_read < GRACE_SECONDS:
-                return False
-            fd = os.open(self.name, os.O_RDONLY)
-        except OSError:  # not created yet
-            return False
-        self._finish()
+    def _switch(self, fd: int) -> None:
+        """Read another file of the same name from its start."""
         os.close(self.fd)
-        self.fd, self._head = fd, b""
+        self.fd, self.origin = fd, Origin(self.name, str(os.fstat(fd).st_ino))
         self._begin(0, 0)
-        return True
+
+    def _read_block(self) -> bytes:
+        """Read bytes; raise TruncatedError if they are not of the file that was read so far."""
+        data = super()._read_block()
+        position = self._offset + len(self._rest)
+        origin = self.origin
+        assert origin is not None
+        # The check comes after the read: bytes of a file that is cut off in between are not used.
+        with reading(self.name):
+            head = os.pread(self.fd, len(origin.head), 0)
+            size = os.fstat(self.fd).st_size
+        if head != origin.head or size < position + len(data):
+            raise TruncatedError(self.name, "The file was truncated while it was read.")
+        if len(origin.head) == position < HEAD_BYTES:
+            origin.head += data[: HEAD_BYTES - position]
+        return data
 
 
-def open_lines(source: Path | None, saved: Place | None, stop: Signals, *, follow: bool) -> Lines:
-    """Open the input, a file where it was read to.
-
-    Raise FileError if it cannot be read, or is not the file that `saved` is a place in.
-    """
-    if source is None:
-        lines = Lines(0, stop)
-        lines.is_live = not stat.S_ISREG(os.fstat(0).st_mode)
-        return lines
-    with reading(source):
-        if not stat.S_ISREG(os.stat(source).st_mode):
-            return Lines(os.open(source, os.O_RDONLY), stop)
-        at = _find_file(source, saved, follow=follow)
-        place = None if at is None else saved
-        return (
-            FollowedFile(source, stop, place, at or source) if follow else File(source, stop, place)
-        )
-
-
-@lru_cache(maxsize=8)  # of the first bytes of a file, for each of its lines
 def digest(data: bytes) -> str:
     """Return by what bytes are recognized."""
     return hashlib.sha256(data).hexdigest()[:32]
-
-
-def _find_file(source: Path, saved: Place | None, *, follow: bool) -> Path | None:
-    """Return the file that a place is in; None if it is a place of another input."""
-    path, inode = str(source.resolve()), str(os.stat(source).st_ino)
-    if saved is None or (saved.path != path and saved.inode != inode):
-        return None
-    if _is_in(source, saved):
-        return source
-    for entry in os.scandir(Path(path).parent) if follow else ():
-        is_same = str(entry.inode()) == saved.inode and entry.is_file()
-        if is_same and _is_in(Path(entry.path), saved):
-            return Path(entry.path)
-    problem = "This is not the file that was read before. Pass --restart to read it from its start."
-    raise FileError(source, problem)
-
-
-def _is_in(path: Path, place: Place) -> bool:
-    """Return whether a file begins as that of a place, and is as long."""
-    with path.open("rb") as file:
-        head = file.read(place.head_size)
-        return digest(head) == place.head and os.fstat(file.fileno()).st_size >= place.offset
