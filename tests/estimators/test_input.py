@@ -190,14 +190,14 @@ def test_large_values_of_the_kernel_do_not_stop_the_solver(X):
 @pytest.mark.parametrize(
     ("parameter", "value", "problem"),
     [
-        ("n_components", 0, "integer of at least 1"),
+        ("n_components", 0, "integer from 1 to 2000"),
         ("n_components", "many", "'auto' or an integer"),
         ("n_components", 2.5, "'auto' or an integer"),
         ("kernel", "linear", "'rbf', 'poly' or a Kernel object; got 'linear'"),
         ("bandwidth", -1, "above 0"),
         ("bandwidth", "wide", "'path' or a number"),
         ("scale", "log", "'auto', 'robust', 'standard', True or False"),
-        ("degree", 0, "at least 1"),
+        ("degree", 0, "from 1 to 100"),
         ("offset", -1, "at least 0"),
         ("alpha", -1, "at least 0"),
         ("beta", 0, "above 0"),

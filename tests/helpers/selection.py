@@ -64,10 +64,13 @@ def make_data(
     max_iter: int = 5,
 ) -> SearchData:
     """Return what a search compares its candidates on."""
+    folds = make_folds(observed, np.random.default_rng(1), config=config.masking)
     return kind(
         X=np.where(observed, X, 0),
         observed=observed,
-        folds=make_folds(observed, np.random.default_rng(1), config=config.masking),
+        folds=folds,
+        judged=sum(folds, np.zeros(observed.shape, bool)),
+        unlike=0.0,
         means=np.zeros(X.shape[1]),
         spread=np.ones(X.shape[1]),
         config=config,

@@ -102,7 +102,8 @@ def share_unlike(observed: BoolArray, config: MaskingConfig = DEFAULTS) -> float
     0.0
     """
     known: Array = observed.astype(np.float32)
-    incomplete = np.flatnonzero((known.min(axis=1) < 1) & (known.max(axis=1) > 0))
+    count = observed.sum(axis=1)
+    incomplete = np.flatnonzero((count > 0) & (count < observed.shape[1]))
     has = known[incomplete[:: -(-len(incomplete) // config.max_patterns) or 1]]
     alike = known @ has.T >= 0.5 * has.sum(axis=1)  # n x d
     seen = alike.T.astype(np.float32) @ known > 0  # d x m
