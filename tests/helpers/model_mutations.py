@@ -9,10 +9,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import numpy as np
 
 import hirank
+from helpers.estimators import FAST_SEARCH
 from helpers.usage import measured
 from hirank.exceptions import ModelFileError
 from hirank.models.dictionary import Dictionary
@@ -42,7 +44,7 @@ def fit_models() -> dict[str, Any]:
     stack: dict[str, Any] = {"n_init": 1, **quick}
     stream: dict[str, Any] = {"n_components": 5, "n_warmup": 30, **quick}
     limits = {1: (-4, None), 2: (None, 4)}
-    with warnings.catch_warnings():
+    with warnings.catch_warnings(), mock.patch.object(hirank.Imputer, "_config", FAST_SEARCH):
         warnings.simplefilter("ignore")
         models = {
             "stack": hirank.Imputer(bounds=limits, add_indicator=True, **stack).fit(X),
