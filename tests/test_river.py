@@ -333,17 +333,16 @@ def test_without_river_hirank_works_and_the_error_names_what_to_install():
     )
 
 
-@pytest.mark.parametrize("seed", range(2))
-def test_a_pipeline_on_rows_with_missing_values_learns_as_well_as_with_means(seed):
+def test_a_pipeline_on_rows_with_missing_values_learns_as_well_as_with_means():
     """A constant that is imputed off by one bit is scaled to a huge value, and ruins a model."""
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(0)
     rows = [
         ({key: None if rng.random() < 0.2 else value for key, value in x.items()}, y)
-        for x, y in datasets.TrumpApproval()
+        for x, y in datasets.TrumpApproval().take(200)
     ]
     errors = []
     for imputer in (
-        Imputer(seed=0, n_warmup=100, window=200),
+        Imputer(seed=0, n_warmup=60, window=100),
         preprocessing.StatImputer(*((key, stats.Mean()) for key in rows[0][0])),
     ):
         model = imputer | preprocessing.StandardScaler() | linear_model.LinearRegression()
@@ -353,5 +352,4 @@ def test_a_pipeline_on_rows_with_missing_values_learns_as_well_as_with_means(see
             model.learn_one(x, y)
         errors.append(error.get())
 
-    # 3.8 and 3.9 against 4.1 and 4.0 with seeds 0 and 1.
-    assert errors[0] < 1.5 * errors[1]
+    assert errors[0] < 1.5 * errors[1], errors

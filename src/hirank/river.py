@@ -93,7 +93,7 @@ class Imputer(base.MiniBatchTransformer):
     >>> for i in range(100):
     ...     t = math.sin(i)
     ...     model.learn_one({"t": t, "square": t**2, "wave": math.sin(3 * t), "name": "a"})
-    >>> row = model.transform_one({"t": 0.5, "wave": math.sin(1.5), "name": None})
+    >>> row = model.transform_one({"t": 0.5, "wave": math.sin(1.5), "name": "b"})
     >>> list(row), abs(row["square"] - 0.25) < 0.05
     (['t', 'wave', 'name', 'square'], True)
     """

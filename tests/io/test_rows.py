@@ -40,3 +40,10 @@ def test_delimited_lines_change_in_missing_cells_only():
     row = layout.parse(' 1.0 ;" NA"')
     assert layout.render(row, [math.nan, 7.0]) == ' 1.0 ;" NA"'
     assert layout.render(row, [2.0, 7.0]) == ' 1.0 ;"2.0"'
+
+
+def test_numbers_of_json_are_compared_with_markers_exactly():
+    cells = CellFormat(["1152921504606846976"], ".", None)
+
+    assert math.isnan(cells.json_number(1152921504606846976))
+    assert cells.json_number(1152921504606846977) == 2.0**60

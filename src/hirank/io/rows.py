@@ -75,7 +75,8 @@ class CellFormat:
             number = math.inf
         if math.isinf(number):
             raise BadLine(f"{_shorten(value)} is not finite")
-        return math.nan if number in self.missing.values else number
+        is_marker = number in self.missing.values and self.missing.marks(str(value))
+        return math.nan if is_marker else number
 
     def text(self, value: float) -> str:
         """Return an imputed value as it is written."""
