@@ -333,16 +333,17 @@ def test_without_river_hirank_works_and_the_error_names_what_to_install():
     )
 
 
-def test_a_pipeline_on_rows_with_missing_values_learns_as_well_as_with_means():
+@pytest.mark.parametrize("seed", [1, 3])
+def test_a_pipeline_on_rows_with_missing_values_learns_as_well_as_with_means(seed):
     """A constant that is imputed off by one bit is scaled to a huge value, and ruins a model."""
-    rng = np.random.default_rng(0)
+    rng = np.random.default_rng(seed)
     rows = [
         ({key: None if rng.random() < 0.2 else value for key, value in x.items()}, y)
-        for x, y in datasets.TrumpApproval().take(200)
+        for x, y in datasets.TrumpApproval().take(120)
     ]
     errors = []
     for imputer in (
-        Imputer(seed=0, n_warmup=60, window=100),
+        Imputer(seed=0),
         preprocessing.StatImputer(*((key, stats.Mean()) for key in rows[0][0])),
     ):
         model = imputer | preprocessing.StandardScaler() | linear_model.LinearRegression()
