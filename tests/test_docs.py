@@ -17,8 +17,11 @@ PAGES = [
     pytest.param("docs/algorithms.md", marks=pytest.mark.slow),
 ]
 PACKAGES = ["hirank", "hirank.baselines", "hirank.cluster", "hirank.datasets", "hirank.theory"]
-# These are tested with smaller tables, in test_demo.py and test_applications.py.
-APPLICATIONS = {"demo.py", "classification.py", "clustering.py", "inpainting.py", "motion.py"}
+# These, with what they share, are tested with smaller tables: test_demo.py, test_applications.py.
+APPLICATIONS = {
+    *("demo.py", "classification.py", "clustering.py", "inpainting.py", "motion.py"),
+    "others.py",
+}
 GALLERY = sorted({path.name for path in (ROOT / "examples").glob("*.py")} - APPLICATIONS)
 BLOCK = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 PAPER = {"Algorithm": 3, "Lemma": 6, "Figure": 11, "Table": 2}  # and 80 equations
