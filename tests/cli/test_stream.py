@@ -14,7 +14,6 @@ import pytest
 from helpers.streams import NAMES, csv, finish, running, table
 
 import hirank
-from benchmarks.program.kills import Loop
 
 pytest.importorskip("typer")
 from hirank.cli.app import Stream
@@ -86,7 +85,10 @@ def test_rows_are_written_at_once_and_only_missing_cells_change(model, model_byt
 
 
 @pytest.mark.slow
-def test_no_row_is_lost_when_runs_are_killed_and_logs_rotated(tmp_path):
+def test_no_row_is_lost_when_runs_are_killed_and_logs_rotated(tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(Path(__file__).parents[2] / "benchmarks" / "program")
+    from kills import Loop
+
     counts = Loop(tmp_path, seed=int.from_bytes(os.urandom(4), "little")).run(3)
 
     assert counts["killed"] + counts["stopped"] >= 3
