@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import cache
 from time import process_time
 from typing import Any, NamedTuple
 
@@ -56,8 +55,6 @@ def fit_cell(cell: Cell, X: Array, *, stream: bool = False, **more: Any) -> Fit:
     as do all models with `stream`; others get the whole table.
     """
     model = make_estimator(cell.method, cell.seed, **more)
-    if isinstance(model, OnlineKFMC):
-        compile_once()
     stream = stream or isinstance(model, OnlineImputer)
     began = process_time()
     if stream:
@@ -80,15 +77,6 @@ def complete_stream(model: OnlineImputer | OnlineKFMC, X: Array) -> Iterator[Arr
 def split_rows(X: Array, first: int = 0) -> list[Array]:
     """Split X, n x m, into blocks of rows; the first one has `first` rows if that is more."""
     return np.split(X, range(max(first, BLOCK_ROWS), len(X), BLOCK_ROWS))
-
-
-@cache
-def compile_once() -> None:
-    """Compile Algorithm 2 with Numba, so that no measured time includes it."""
-    tiny = np.random.default_rng(0).normal(size=(6, 3))
-    tiny[0, 0] = np.nan
-    for kernel in ("rbf", "poly"):
-        OnlineKFMC(2, kernel=kernel, random_state=0).fit(tiny)
 
 
 def measure_errors(filled: Array, table: MaskedTable, at: float = 0.0) -> Iterator[Measurement]:

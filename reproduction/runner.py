@@ -27,7 +27,7 @@ from reproduction.data import DataNotFoundError, load_table
 from reproduction.fingerprint import fingerprint
 from reproduction.schedule import make_schedule
 
-THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
+THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 T = TypeVar("T")
 

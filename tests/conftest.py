@@ -5,8 +5,10 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
+from helpers.compiled import COMPILED
 from hypothesis import settings
 
+from hirank import _compiled
 from hirank.datasets import polynomial_manifolds, uniform_missing
 from hirank.kernels import RBF, Poly
 from hirank.optim.path import Setting
@@ -65,3 +67,17 @@ def stream() -> Table:
     observed = uniform_missing(truth.shape, 0.3, random_state=1)
     observed[:, 0] |= ~observed.any(axis=1)
     return Table(truth, observed)
+
+
+@pytest.fixture(params=COMPILED or [pytest.param(None, marks=pytest.mark.skip("not compiled"))])
+def core(request):
+    """The compiled functions, on each instruction set of this machine; skipped without any."""
+    with _compiled.using(request.param):
+        yield _compiled.core()
+
+
+@pytest.fixture(params=[_compiled.OFF, *COMPILED])
+def instruction_set(request):
+    """The NumPy code, then each instruction set; the name of what is in use."""
+    with _compiled.using(request.param):
+        yield request.param

@@ -178,3 +178,15 @@ def test_without_matplotlib_the_error_names_what_to_install():
     )
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert 'pip install "hirank[plot]"' in run.stdout
+
+
+def test_masked_entries_are_missing(fitted):
+    model, table = fitted
+    X = table.to_numpy()
+    masked = np.ma.array(np.where(np.isnan(X), 1e9, X), mask=np.isnan(X))
+
+    picture, expected = (plot.missingness(one).images[0].get_array() for one in (masked, X))
+    np.testing.assert_array_equal(picture, expected)
+    with pytest.warns(UserWarning, match="valid feature names"):
+        seen = plot.intervals(model, masked, feature="b").lines[0].get_ydata()
+    np.testing.assert_array_equal(seen, X[~np.isnan(X[:, 1]), 1])

@@ -81,6 +81,7 @@ def test_parameters_reach_the_model():
         "bandwidth": 2.0,
         "beta": 1e-3,
         "drift_detection": "off",
+        "time": "auto",
     }
     model = Imputer(**given, seed=3).clone().model.get_params()
     assert model.items() >= given.items()
@@ -208,6 +209,17 @@ def test_features_beyond_max_features_pass_through_with_one_warning():
         warnings.simplefilter("error")
         model.learn_one({"d": 3.0})
         assert model.transform_one({"c": 5.0}) == {"c": 5.0, "a": 1.0, "b": 2.0}
+
+
+def test_with_time_rows_are_imputed_by_the_rows_before_from_the_second_one_on():
+    model = Imputer(time="auto", seed=0)
+    model.learn_one({"a": 5.0, "b": 1.0})
+    assert model.transform_one({"a": 5.0}) == {"a": 5.0, "b": 1.0}
+    for i in range(60):
+        model.learn_one({"a": 5.0 + i, "b": 1.0 + i} if i % 3 else {"a": 5.0 + i, "b": None})
+    assert abs(model.transform_one({"a": 65.0})["b"] - 61.0) < 1
+    model.learn_one({})  # a row without values: time passes
+    assert model.model.n_samples_seen_ == 62
 
 
 def test_memory_is_bounded():

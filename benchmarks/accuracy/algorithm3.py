@@ -20,7 +20,7 @@ from hirank import KFMC
 from hirank.core.threads import Workers
 from hirank.datasets import uniform_missing
 from hirank.metrics import missing_relative_error
-from hirank.models.out_of_sample import complete_by_algorithm3, complete_samples
+from hirank.models.out_of_sample import RowImputer, complete_by_algorithm3
 from hirank.optim.algorithm3 import Algorithm3Config
 
 TRAIN, NEW, R = (60, 50, 20) if QUICK else (300, 300, 60)
@@ -54,7 +54,10 @@ def rows() -> Iterator[dict]:
                             by_steps, Algorithm3Config(max_iter=2000, tol_change=1e-10), workers
                         ),
                         "L-BFGS": partial(
-                            complete_samples, known, observed, fitted.D, fitted.settings, workers
+                            RowImputer(fitted.D, fitted.settings).complete,
+                            known,
+                            observed,
+                            workers,
                         ),
                     }
                     for name, complete in methods.items():

@@ -127,7 +127,7 @@ class Loop:
         process.start()
         return process
 
-    def wait_for(self, process: BaseProcess, number: int, seconds: float = 60) -> None:
+    def wait_for(self, process: BaseProcess, number: int, seconds: float = 600) -> None:
         """Wait until a row was written or announced, or the program has ended."""
         end = time.monotonic() + seconds
         while process.is_alive() and number not in self.announced:

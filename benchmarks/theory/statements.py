@@ -176,7 +176,6 @@ def streams() -> Iterator[dict]:
                 Algorithm2State.start(D),
                 Setting(Poly(q, 1.0), 0.01, 0.01),
                 momentum=eta,
-                compiled=False,
             )
             ratios.append(np.abs(done.state.D).max() / np.abs(X).max())
             rejected += done.state.rejected

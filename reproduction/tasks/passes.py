@@ -20,7 +20,7 @@ from hirank import OnlineKFMC
 from hirank._typing import Array
 from hirank.online.algorithm2 import Algorithm2Stream
 from reproduction.cells import Cell, Measurement
-from reproduction.evaluate import compile_once, make_masked_table, measure_errors, split_rows
+from reproduction.evaluate import make_masked_table, measure_errors, split_rows
 from reproduction.methods import make_estimator
 
 
@@ -29,8 +29,6 @@ def run(cell: Cell) -> Iterator[Measurement]:
     table = make_masked_table(cell)
     n_passes = int(cell.method.settings.get("n_passes", cell.options["passes"]))
     model = make_estimator(cell.method, cell.seed, n_passes=n_passes)
-    if is_algorithm_2(model):
-        compile_once()
     measured = {n_passes} | (set(range(1, n_passes)) if cell.options.get("each", True) else set())
     seconds, tables = 0.0, run_passes(model, table.X, n_passes, measured)
     for number in range(1, n_passes + 1):

@@ -222,6 +222,21 @@ class NoModelWarning(UserWarning):
         )
 
 
+@dataclass(eq=False)
+class CompiledCoreWarning(UserWarning):
+    """A compiled core is there but cannot be used, for a `reason`; `used` is what runs instead."""
+
+    reason: str
+    used: str
+
+    def __str__(self) -> str:
+        value = "off" if self.used == "NumPy" else self.used
+        return (
+            f"The compiled core {self.reason}. {self.used} is used instead, which is slower. "
+            f"Install hirank again, or set HIRANK_COMPILED={value} to silence this warning."
+        )
+
+
 class StopReason(Enum):
     """Why a fit stopped."""
 

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted
 
 from hirank._text import number, plural
@@ -28,7 +27,7 @@ from hirank.estimators.plot_data import (
     restore_columns,
     split_stages,
 )
-from hirank.estimators.validation import is_missing
+from hirank.estimators.validation import is_missing, to_floats
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -69,7 +68,7 @@ def missingness(X: Any, *, names: Iterable[object] | None = None, ax: Axes | Non
     """
     ax = _axes(ax)
     names = getattr(X, "columns", None) if names is None else names
-    observed = ~np.isnan(check_array(X, dtype=np.float64, ensure_all_finite="allow-nan"))
+    observed = ~np.isnan(to_floats(X))
     n, m = observed.shape
     labels = [_shorten(name) for name in column_names(m, names)]
     from matplotlib.colors import LinearSegmentedColormap
@@ -282,7 +281,7 @@ def intervals(
     lower, upper = (restore_columns(end, has_values)[:, j] for end in model.interval(X, coverage))
     k = len(has_values) if model.keep_empty_features else has_values.sum()
     filled = restore_columns(np.asarray(model.transform(X))[:, :k], has_values)[:, j]
-    table = check_array(X, dtype=np.float64, ensure_all_finite="allow-nan")
+    table = to_floats(X)
     missing = is_missing(table, model.missing_values)[:, j]
     seen, rows = np.flatnonzero(~missing), np.flatnonzero(missing & np.isfinite(lower))
     ax = _axes(ax)

@@ -57,6 +57,10 @@ class Imputer(base.MiniBatchTransformer):
     drift_detection : {"refit", "monitor", "off"}, default="refit"
         Hold out a few observed values of each row on arrival, predict them, and record the errors.
         With ``"refit"`` the model is fitted again when they increase.
+    time : "auto" or None, default=None
+        ``"auto"`` says that rows may follow each other in time: filters of the last rows take part
+        from the second row on, and a row is imputed as if it were the next one. Rows without any
+        number count as time that passes.
     max_features : int, default=1000
         Features that are learned from at most. Values of all others pass through untouched, with
         one warning.
@@ -109,6 +113,7 @@ class Imputer(base.MiniBatchTransformer):
         bandwidth: str | float = "path",
         beta: float | None = None,
         drift_detection: str = "refit",
+        time: str | None = None,
         max_features: int = 1000,
         seed: int | None = None,
     ) -> None:
@@ -120,6 +125,7 @@ class Imputer(base.MiniBatchTransformer):
         self.bandwidth = bandwidth
         self.beta = beta
         self.drift_detection = drift_detection
+        self.time = time
         self.max_features = max_features
         self.seed = seed
         self.model = OnlineImputer(
@@ -131,6 +137,7 @@ class Imputer(base.MiniBatchTransformer):
             bandwidth=bandwidth,
             beta=beta,
             drift_detection=drift_detection,
+            time=time,
             random_state=seed,
         )
         self.model._check_params()
@@ -264,8 +271,9 @@ class Imputer(base.MiniBatchTransformer):
         return rows
 
     def _learn(self, rows: Array) -> None:
-        rows = rows[~np.isnan(rows).all(axis=1)]
-        if len(rows):
+        if self.time is None:
+            rows = rows[~np.isnan(rows).all(axis=1)]
+        if rows.size:
             self.model.partial_fit(rows)
 
     def _impute(self, rows: Array) -> Array:
@@ -273,14 +281,10 @@ class Imputer(base.MiniBatchTransformer):
         if not np.isnan(rows).any():
             return rows
         stream = self.model._stream
-        filled = np.where(np.isnan(rows), stream.means(), rows)
-        if stream.model is not None:
-            usable = stream.model.has_observed(rows)
-            late = np.isnan(stream.model.means)  # not part of the model yet
-            if usable.any():
-                done = stream.model.complete(rows[usable])
-                filled[np.ix_(usable, ~late)] = done[:, ~late]
-        return filled
+        if not stream.can_impute:
+            return np.where(np.isnan(rows), stream.means(), rows)
+        filled = stream.complete(rows, self.model._config())
+        return np.where(np.isnan(filled), stream.means(), filled)
 
 
 def _number(value: Any) -> float | None:

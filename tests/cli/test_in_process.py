@@ -8,14 +8,14 @@ import pytest
 from helpers.estimators import fast_online
 from helpers.program import invoke
 
-from hirank import OnlineImputer
+from hirank import OnlineImputer, OnlineKFMC
 from hirank.cli.apply import estimate_rows
 from hirank.cli.errors import ExitCode, explain_error
-from hirank.cli.fit_table import read_table
-from hirank.cli.models import load_markers
-from hirank.cli.options import LearnOptions
+from hirank.cli.fit_table import make_imputer, read_table
+from hirank.cli.models import load_markers, set_threads
+from hirank.cli.options import FitOptions, LearnOptions
 from hirank.cli.output_checks import check_outputs
-from hirank.cli.reporter import Reporter, describe_progress
+from hirank.cli.reporter import Reporter
 from hirank.exceptions import (
     EmptyRowsWarning,
     NoModelWarning,
@@ -26,7 +26,6 @@ from hirank.exceptions import (
     WarmupWarning,
 )
 from hirank.io import open_table
-from hirank.optim.trace import Phase, PhaseStarted, TrialFinished
 
 
 @pytest.fixture
@@ -190,24 +189,6 @@ def test_the_number_of_rows_is_estimated_from_the_first_lines(tmp_path):
     assert estimate_rows(open_table(tmp_path / "t.csv.gz")) is None
 
 
-def test_progress_shows_the_trial_the_lowest_error_and_the_time_left():
-    trial = TrialFinished("dictionary", "dictionary (rbf)", 0.2, 9.0)
-    text = describe_progress(trial, 0.15, None)
-    assert text == "dictionary (rbf), lowest error 0.150, about 3 s left"
-    assert describe_progress(trial, 0.15, 10.0).endswith("about 1 s left")
-    refit = PhaseStarted(Phase.REFIT, 9.0)
-    assert describe_progress(refit, np.inf, None) == f"{Phase.REFIT.value}, about 1 s left"
-
-
-def test_the_time_left_falls_from_family_to_family():
-    families = ["low rank", "low-rank kernel (poly)", "low-rank kernel (rbf)", "dictionary"]
-    trials = [TrialFinished(family, family, 0.2, 10.0) for family in families]
-
-    left = [int(describe_progress(trial, 0.2, None).split()[-3]) for trial in trials]
-
-    assert left == sorted(set(left), reverse=True)
-
-
 def test_markers_of_missing_values_are_saved_with_the_model(tmp_path):
     rng = np.random.default_rng(0)
     size = rng.normal(size=40)
@@ -221,3 +202,46 @@ def test_markers_of_missing_values_are_saved_with_the_model(tmp_path):
     assert done.exit_code == 0, done.output
     assert "-200" in done.output
     assert "-200" not in (tmp_path / "f.csv").read_text()
+
+
+def test_commands_use_all_processors_unless_jobs_are_set(table, monkeypatch):
+    given = read_table(LearnOptions(table=str(table)), Reporter())
+
+    def jobs(**options):
+        return make_imputer(FitOptions(table=str(table), **options), given.table).n_jobs
+
+    assert jobs() == -1
+    assert jobs(jobs=2) == 2
+
+
+def test_a_saved_model_uses_as_many_threads_as_asked_for():
+    stream, paper = fast_online(OnlineImputer), fast_online(OnlineKFMC)
+
+    set_threads(stream, -1)
+    set_threads(paper, -1)  # has one thread
+
+    assert stream.n_jobs == -1
+    assert not hasattr(paper, "n_jobs")
+
+
+def test_the_completed_table_is_written_before_the_report(in_process, tmp_path, monkeypatch):
+    rng = np.random.default_rng(0)
+    rows = [
+        f"{x:.3f},{2 * x:.3f},{'' if i % 5 == 0 else x**2}"
+        for i, x in enumerate(rng.normal(size=60))
+    ]
+    (tmp_path / "t.csv").write_text("\n".join(["a,b,c", *rows]) + "\n")
+    there = []
+
+    def write_report(path, model, *args, **options):
+        there.append((tmp_path / "f.csv").exists())
+
+    monkeypatch.setattr("hirank.report.write_report", write_report)
+    monkeypatch.setattr(
+        "hirank.models.stacking.Stack.complete_each", None
+    )  # rows are not imputed again
+    in_process(
+        "complete", "t.csv", "-o", "f.csv", "--report", "r.html", "--max-time", "1", cwd=tmp_path
+    )
+
+    assert there == [True]

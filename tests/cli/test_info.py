@@ -18,3 +18,11 @@ def test_damaged_file(in_process, fitted, tmp_path):
     done = in_process("info", tmp_path / "m.hirank")
     assert done.returncode == 3
     assert "m.hirank" in done.stderr
+
+
+def test_without_a_file_versions_are_printed(in_process):
+    done = in_process("info")
+    assert done.returncode == 0, done.stderr
+    assert "compiled core: " in done.stdout
+    facts = json.loads(in_process("info", "--json").stdout)
+    assert facts["packages"]["numpy"]

@@ -89,7 +89,9 @@ def test_no_row_is_lost_when_runs_are_killed_and_logs_rotated(tmp_path, monkeypa
     monkeypatch.syspath_prepend(Path(__file__).parents[2] / "benchmarks" / "program")
     from kills import Loop
 
-    counts = Loop(tmp_path, seed=int.from_bytes(os.urandom(4), "little")).run(3)
+    seed = int.from_bytes(os.urandom(4), "little")
+    print(f"python benchmarks/program/kills.py 3 --seed {seed}")  # shown if the test fails
+    counts = Loop(tmp_path, seed).run(3)
 
     assert counts["killed"] + counts["stopped"] >= 3
     assert counts["rows"] > counts["announced"]

@@ -14,9 +14,9 @@ import hirank
 
 pytest.importorskip("typer")
 from hirank.cli.app import Stream
+from hirank.cli.lock import locked
 from hirank.cli.reporter import Reporter
 from hirank.cli.stream import run
-from hirank.cli.stream.lock import locked
 from hirank.cli.stream.signals import Signals
 from hirank.exceptions import FileError, OutputError
 

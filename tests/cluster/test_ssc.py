@@ -183,3 +183,16 @@ def test_bad_tables_are_explained(linear):
 def test_wrong_parameters_are_explained(parameters, message, linear):
     with pytest.raises(ValueError, match=message):
         SSC(**{"n_clusters": 3, **parameters}).fit(linear[0])
+
+
+def test_masked_entries_are_missing(linear):
+    X, _ = linear
+    mask = np.random.default_rng(0).random(X.shape) < 0.1
+    model = SSC(3, affine=False, completer=SimpleImputer(), random_state=0)
+
+    labels, expected = (
+        model.fit_predict(one)
+        for one in (np.ma.array(np.where(mask, 1e9, X), mask=mask), np.where(mask, np.nan, X))
+    )
+
+    np.testing.assert_array_equal(labels, expected)

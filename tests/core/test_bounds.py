@@ -15,7 +15,6 @@ from hirank.core.threads import Workers
 from hirank.kernels import RBF, Poly
 from hirank.models.dictionary import Dictionary
 from hirank.models.fit_dictionary import DictionaryProblem, fit_algorithm1, fit_dictionary
-from hirank.models.out_of_sample import complete_samples
 from hirank.optim import quasi_newton as qn
 from hirank.optim.newton import Newton
 from hirank.optim.path import PathPoint, SolverConfig, Stage, default_path
@@ -253,11 +252,8 @@ def test_new_samples_are_within_the_bounds_each_on_its_own(fitted):
 def test_new_samples_are_better_than_when_clipped_afterwards(fitted):
     rows, truth, observed = fitted
     known, last = np.where(observed, truth, 0), rows.settings[-1:]
-    with Workers(1) as workers:
-        free = complete_samples(known, observed, rows.D, last, workers, rounds=60)
-        inside = complete_samples(
-            known, observed, rows.D, last, workers, rounds=60, bounds=rows.bounds
-        )
+    free = Dictionary(rows.D, last, rounds=60).complete(known, observed)
+    inside = Dictionary(rows.D, last, rounds=60, bounds=rows.bounds).complete(known, observed)
     clipped = rows.bounds.clip(free, observed)
     cut = (clipped != free).any(axis=1)
     basis = last[0].basis(rows.D)

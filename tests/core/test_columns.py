@@ -53,6 +53,18 @@ def test_unscaling_restores_the_units_and_imputes_empty_rows_with_means(columns,
     assert (values[:, 2] == 7).all()
 
 
+def test_single_entries_are_unscaled_as_whole_rows_are(columns, table):
+    scaled = columns.scale(table, ~np.isnan(table)).X
+    rng = np.random.default_rng(0)
+    rows, at = rng.integers(40, size=90), rng.integers(3, size=90)  # some entries twice
+
+    values = columns.unscale_entries(scaled[rows, at], at)
+
+    whole = columns.scaling.backward(scaled)[:, columns.scaling.varying]
+    np.testing.assert_array_equal(values, whole[rows, at])
+    assert columns.unscale_entries(np.empty(0), np.empty(0, int)).shape == (0,)
+
+
 def test_imputed_values_are_clipped_and_rounded(columns):
     limits = Bounds(np.array([0.5, -np.inf, -np.inf, 1.2]), np.array([2.0, np.inf, 5.0, 2.7]))
     integers = np.array([False, True, False, True])

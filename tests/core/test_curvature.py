@@ -1,7 +1,13 @@
 import numpy as np
 import pytest
 
-from hirank.core.curvature import DAMPING, inverse_curvature, sample_hessians
+from hirank.core.curvature import (
+    DAMPING,
+    DenseInverse,
+    LowRankInverse,
+    inverse_curvature,
+    sample_hessians,
+)
 from hirank.core.objective import Basis, sample_gradient
 from hirank.core.threads import Workers
 from hirank.kernels import RBF, Poly
@@ -13,6 +19,11 @@ KERNELS = [RBF(2.0), Poly(2, 1.0), Poly(3, 0.5), Poly(1, 0.0)]
 def workers():
     with Workers(2) as workers:
         yield workers
+
+
+def as_matrices(inverse, X):
+    """Return the inverse of each sample of X, n x m, as a matrix, n x m x m."""
+    return np.stack([inverse(np.full(X.shape, row)) for row in np.eye(X.shape[1])], axis=1)
 
 
 @pytest.mark.parametrize("kernel", KERNELS, ids=str)
@@ -44,15 +55,45 @@ def test_inverses_act_on_free_entries_only(kernel, workers):
     X, D = rng.standard_normal((9, 5)), rng.standard_normal((4, 5))
     free = rng.random((9, 5)) < 0.6
     basis = Basis(kernel, D, 1e-2)
-    inverses, unit = inverse_curvature(X, basis, workers, free)
-    for h, t, f in zip(sample_hessians(X, basis), inverses / unit, free, strict=True):
+    inverse = inverse_curvature(X, basis, workers, free)
+    for h, t, f in zip(sample_hessians(X, basis), as_matrices(inverse, X), free, strict=True):
         expected = np.zeros((5, 5))
-        damped = h + DAMPING * np.trace(h) / 5 * np.eye(5)
+        damped = h + DAMPING * np.diag(h)[f].mean() * np.eye(5)
         expected[np.ix_(f, f)] = np.linalg.inv(damped[np.ix_(f, f)])
         np.testing.assert_allclose(t, expected, rtol=1e-4, atol=1e-6)
     np.testing.assert_allclose(
-        inverse_curvature(X, basis, workers)[0],
-        inverse_curvature(X, basis, workers, np.ones_like(free))[0],
+        as_matrices(inverse_curvature(X, basis, workers), X),
+        as_matrices(inverse_curvature(X, basis, workers, np.ones_like(free)), X),
         rtol=1e-5,
         atol=1e-9,
     )
+
+
+@pytest.mark.parametrize("kernel", KERNELS, ids=str)
+@pytest.mark.parametrize("masked", [True, False])
+def test_few_points_give_the_same_inverse_by_eigenvectors(kernel, masked, workers):
+    """The Hessian differs from a multiple of the identity by a rank of one more than the points."""
+    rng = np.random.default_rng(3)
+    X, D = rng.standard_normal((7, 30)) / 5, rng.standard_normal((6, 30)) / 5
+    free = rng.random(X.shape) < 0.6 if masked else None
+    basis = Basis(kernel, D, 1e-2)
+
+    dense = as_matrices(DenseInverse.measure(X, basis, workers, free), X)
+    low = as_matrices(LowRankInverse.measure(X, basis, workers, free), X)
+
+    if masked:  # callers pass vectors that are 0 elsewhere, and read the free entries
+        both = free[:, :, None] & free[:, None, :]
+        dense, low = dense * both, low * both
+    np.testing.assert_allclose(low, dense, rtol=1e-3, atol=1e-4 * np.abs(dense).max())
+
+
+@pytest.mark.parametrize("kernel", [RBF(2.0), Poly(2, 1.0)], ids=str)
+def test_an_inverse_by_some_of_the_eigenvectors_is_positive_definite(kernel, workers):
+    rng = np.random.default_rng(4)
+    X, D = rng.standard_normal((5, 40)), rng.standard_normal((30, 40))
+    inverse = LowRankInverse.measure(X, Basis(kernel, D, 1e-6), workers, None)
+
+    matrices = as_matrices(inverse, X)
+
+    np.testing.assert_allclose(matrices, matrices.transpose(0, 2, 1), atol=1e-4 * matrices.max())
+    assert np.linalg.eigvalsh(matrices).min() > 0

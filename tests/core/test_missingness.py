@@ -126,6 +126,20 @@ def test_a_third_of_the_held_out_entries_are_single_ones(blocks, rng):
     assert 0.2 < single / held_out < 0.5
 
 
+def test_a_column_that_is_missing_in_most_rows_keeps_most_of_its_entries(rng):
+    observed = np.ones((400, 8), bool)
+    observed[rng.random(400) < 0.6, 0] = False
+    observed[rng.random(400) < 0.05, 5:] = False
+
+    folds = make_pattern_folds(observed, rng)
+
+    for mask in folds.masks:
+        assert 0 < mask[:, 0].sum() < 0.3 * observed[:, 0].sum()
+        # A fifth of the missing entries are in these columns, as of the 300 that a fold may judge:
+        # they do not take the place of what is left in the first column.
+        assert (mask & folds.judged)[:, 5:].sum() < 120
+
+
 def test_each_row_receives_a_pattern_in_one_fold_at_most(blocks, rng):
     folds = make_pattern_folds(blocks, rng)
 

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from hirank.core.schatten import Penalty, pick_landmarks
+from hirank.core.threads import Workers
 from hirank.kernels import RBF, Poly
 
 KERNELS = [Poly(2, 1.0), Poly(3, 0.5), RBF(2.0)]
@@ -94,3 +95,27 @@ def test_landmarks_span_what_there_is_to_span(rng):
 
 def test_landmarks_where_all_images_are_zero():
     assert pick_landmarks(np.zeros((4, 2)), Poly(2, 0.0), 3).tolist() == [0]
+
+
+def test_threads_change_no_bit_of_the_bound(monkeypatch):
+    monkeypatch.setattr("hirank.core.threads.MIN_SHARED_COST", 0)  # everything is shared
+    X, penalty = np.random.default_rng(0).normal(size=(40, 3)), Penalty(Poly(2, 1.0), 0.1)
+
+    with Workers(1) as one:
+        alone = penalty(X, np.arange(9), one)
+    with Workers(3) as several:
+        shared = penalty(X, np.arange(9), several)
+
+    assert alone.value == shared.value
+    np.testing.assert_array_equal(alone.gradient, shared.gradient)
+
+
+def test_blocks_of_rows_give_the_bound_of_all_rows(monkeypatch):
+    X, penalty = np.random.default_rng(0).normal(size=(40, 3)), Penalty(Poly(2, 1.0), 0.1)
+    whole = penalty(X, np.arange(9))
+
+    monkeypatch.setattr("hirank.core.threads.BLOCK_BYTES", 200)
+    parts = penalty(X, np.arange(9))
+
+    np.testing.assert_allclose(parts.value, whole.value, rtol=1e-12)
+    np.testing.assert_allclose(parts.gradient, whole.gradient, rtol=1e-7, atol=1e-10)

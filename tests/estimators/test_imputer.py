@@ -122,7 +122,7 @@ def test_the_number_of_averaged_models_can_be_set(curved):
 
 def test_the_time_limit_is_kept_and_reported():
     rng = np.random.default_rng(0)
-    latent = rng.uniform(-1, 1, size=(1500, 3))
+    latent = rng.uniform(-1, 1, size=(4000, 3))
     truth = np.sin(latent @ rng.normal(size=(3, 30)) * 2)
     X = remove_entries(rng, truth, 0.3)
     model = Imputer(max_time=0.5, random_state=0)

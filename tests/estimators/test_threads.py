@@ -5,13 +5,14 @@ import pickle
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
+import joblib
 import numpy as np
 import pytest
 from helpers.estimators import fast_imputer
 from sklearn.base import clone
 from threadpoolctl import threadpool_limits
 
-from hirank import OnlineImputer, OnlineKFMC
+from hirank import KFMC, Imputer, OnlineImputer, OnlineKFMC, load
 from hirank.baselines import OnlineLRF
 
 
@@ -107,3 +108,66 @@ def test_an_imputer_gives_the_same_bits_in_several_threads_as_in_one():
 
     for one, other in zip(alone, together, strict=True):
         assert (one == other).all()
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        fast_imputer(),
+        KFMC(20, max_iter=10, random_state=0),
+        OnlineImputer(20, n_warmup=40, window=80, batch_size=20, max_iter=10, random_state=0),
+    ],
+    ids=lambda model: type(model).__name__,
+)
+def test_results_do_not_depend_on_the_number_of_threads(model, monkeypatch):
+    monkeypatch.setattr("hirank.core.threads.MIN_SHARED_COST", 0)  # everything is shared
+    X, new = rows(100), rows(60, seed=1)
+
+    def results(n_jobs):
+        own = clone(model).set_params(n_jobs=n_jobs)
+        found = [own.fit_transform(X), own.transform(new)]
+        if not isinstance(own, OnlineImputer):
+            found += [own.trace_[name] for name in ("step", "stage", "objective")]
+        if isinstance(own, Imputer):
+            found += own.interval(new)
+        return found
+
+    alone = results(1)
+    for n_jobs in (2, 3):
+        for one, other in zip(alone, results(n_jobs), strict=True):
+            np.testing.assert_array_equal(one, other)
+
+
+@pytest.mark.parametrize("n_jobs", [0, 1.5, "all", True])
+def test_a_wrong_number_of_threads_is_an_error(n_jobs):
+    with pytest.raises(ValueError, match="n_jobs must be None or a number of threads"):
+        Imputer(n_jobs=n_jobs).fit(rows(20))
+
+
+def test_a_row_is_imputed_without_threads(monkeypatch):
+    monkeypatch.setattr("hirank.core.threads._Pool", None)  # cannot be called
+    model = fast_imputer(n_init=1).fit(rows(80)).set_params(n_jobs=-1)
+
+    assert np.isfinite(model.transform(rows(1))).all()
+
+
+def test_the_number_of_threads_is_not_part_of_a_saved_model(tmp_path):
+    model = KFMC(10, max_iter=3, n_jobs=7, random_state=0).fit(rows(40))
+    model.save(tmp_path / "model.hirank")
+
+    assert load(tmp_path / "model.hirank").n_jobs is None
+
+
+def test_tasks_of_joblib_give_the_same_bits(monkeypatch):
+    monkeypatch.setattr("hirank.core.threads.MIN_SHARED_COST", 0)
+    model, parts = (
+        KFMC(15, max_iter=5, n_jobs=2, random_state=0),
+        [rows(40, seed) for seed in range(3)],
+    )
+    alone = [clone(model).fit_transform(X) for X in parts]
+
+    run = joblib.delayed(lambda X: clone(model).fit_transform(X))
+    together = joblib.Parallel(3, prefer="threads")(run(X) for X in parts)
+
+    for one, other in zip(alone, together, strict=True):
+        np.testing.assert_array_equal(one, other)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from helpers.estimators import fast_imputer, remove_entries
 
-from hirank.exceptions import ParameterError
+from hirank.exceptions import FewEntriesWarning, ParameterError
 
 
 def test_intervals_contain_the_imputed_values_and_grow_with_coverage(fitted, table):
@@ -78,3 +78,33 @@ def test_draws_are_as_far_apart_as_intervals(fitted, table):
 
     lower, upper = (end[missing] for end in fitted.interval(table, 0.9))
     assert abs(((lower <= draws) & (draws <= upper)).mean() - 0.9) < 0.03
+
+
+def test_a_fit_gives_the_intervals_around_its_own_values(table):
+    X, model = table, fast_imputer()
+
+    filled, lower, upper = model.fit_interval(X, coverage=0.8)
+
+    again = fast_imputer()
+    np.testing.assert_array_equal(filled, again.fit_transform(X))
+    np.testing.assert_array_equal(np.isnan(X), (lower < upper) & np.isnan(X))
+    assert ((lower <= filled) & (filled <= upper)).all()
+    width, usual = (upper - lower), np.subtract(*again.interval(X, 0.8)[::-1])
+    np.testing.assert_allclose(np.median(width[np.isnan(X)] / usual[np.isnan(X)]), 1, atol=0.1)
+
+
+def test_intervals_of_a_fit_impute_no_row_again(table, monkeypatch):
+    monkeypatch.setattr("hirank.models.stacking.Stack.complete_each", None)  # cannot be called
+
+    assert len(fast_imputer().fit_interval(table)) == 3
+
+
+def test_intervals_of_a_fit_that_held_nothing_out_are_unknown():
+    X = np.outer(np.arange(1.0, 7), [1.0, 2, 3])
+    X[2, 1] = np.nan
+    with pytest.warns(FewEntriesWarning):
+        filled, lower, upper = fast_imputer().fit_interval(X)
+
+    assert np.isfinite(filled).all()
+    np.testing.assert_array_equal(np.isnan(lower), np.isnan(X))
+    np.testing.assert_array_equal(np.isnan(upper), np.isnan(X))

@@ -139,10 +139,20 @@ def test_a_given_number_of_landmarks_is_not_lowered_by_the_smoothing(nearly_a_pl
     assert numbers[0] < 12 == numbers[1]
 
 
-def test_landmarks_of_early_stages_do_not_end_with_the_smoothing(nearly_a_plane):
-    (end,) = fit(SchattenPath(KERNEL), *nearly_a_plane, last=0)
+def test_landmarks_of_early_stages_end_far_below_the_smoothing(nearly_a_plane, rng):
+    X, observed = nearly_a_plane
+    path = SchattenPath(KERNEL)
 
-    assert len(end.D) > 12
+    (end,) = fit(path, X + 0.1 * rng.normal(size=X.shape), observed, last=0)
+
+    within = path.landmarks(end.X, end.setting, end.setting.beta)
+    assert len(within) < len(end.D) < MIN_LANDMARKS
+
+
+def test_a_table_whose_images_need_most_rows_has_no_landmarks(rng):
+    X = rng.normal(size=(50, 20))
+
+    assert SchattenPath(KERNEL).landmarks(X, SETTING, 1e-8) is None
 
 
 def test_a_model_has_a_setting_for_each_stage_up_to_the_one_fitted(parabola):
@@ -207,7 +217,7 @@ def test_an_exact_table_and_new_rows_of_it_are_recovered(n_landmarks, parabola):
     assert missing_relative_error(new, X[60:], observed[60:]) < 1e-4
     assert (X[:60] == end.X)[observed[:60]].all()
     assert (new == X[60:])[observed[60:]].all()
-    assert len(end.D) == 60 if n_landmarks is None else len(end.D) <= n_landmarks
+    assert len(end.D) <= (n_landmarks or 60)
     assert (end.D[:, None] == end.X).all(axis=2).any(axis=1).all()  # landmarks are rows
 
 

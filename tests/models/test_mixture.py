@@ -9,6 +9,7 @@ from scipy.stats import multivariate_normal
 from hirank.core.threads import Workers
 from hirank.models.em import (
     EMConfig,
+    IncompleteTable,
     fit_mixture,
     grow_mixtures,
     independent_gaussian,
@@ -145,8 +146,7 @@ def fit(start, noise, X, observed, max_iter=10, monitor=None, **config):
     return fit_mixture(
         start,
         noise,
-        np.where(observed, X, 0),
-        observed,
+        IncompleteTable(np.where(observed, X, 0), observed),
         workers=Workers(1),
         monitor=monitor or Monitor(),
         max_iter=max_iter,
@@ -191,7 +191,7 @@ def test_mean_and_covariance_are_recovered(rng):
     truth = gaussians(rng, [1.0], 5)
     X, _ = drawn(rng, truth, 4000)
     observed = rng.random(X.shape) < 0.7
-    found = fit(independent_gaussian(X, observed), 0.0, X, observed, 60).mixture
+    found = fit(independent_gaussian(X, observed), 0.0, X, observed, 60).model
     scale = np.sqrt(np.diag(truth.covariances[0]))
     assert np.abs((found.means[0] - truth.means[0]) / scale).max() < 0.06
     error = (found.covariances[0] - truth.covariances[0]) / np.outer(scale, scale)
@@ -202,7 +202,7 @@ def test_noise_is_added_to_the_variances(rng):
     X, _ = drawn(rng, gaussians(rng, [1.0], 4), 300)
     observed = np.ones(X.shape, bool)
     plain, noisy = (
-        fit(independent_gaussian(X, observed), noise, X, observed, 3).mixture.covariances[0]
+        fit(independent_gaussian(X, observed), noise, X, observed, 3).model.covariances[0]
         for noise in (0.0, 0.1)
     )
     np.testing.assert_allclose(np.diag(noisy), 1.1 * np.diag(plain), rtol=1e-6)
@@ -228,7 +228,7 @@ def clusters(rng, n=300):
 
 
 def grow(tables, loss, monitor=None):
-    tables = [(np.where(observed, X, 0), observed) for X, observed in tables]
+    tables = [IncompleteTable(np.where(observed, X, 0), observed) for X, observed in tables]
     return grow_mixtures(tables, loss, EMConfig(), Workers(1), monitor or Monitor())
 
 
@@ -244,15 +244,15 @@ def test_a_mixture_of_separate_components_is_recovered(rng):
     one, best = None, None
     for (level,) in grow([(X, seen)], error):
         one = one or level
-        if len(level.mixture) == 2:
+        if len(level.model) == 2:
             best = level
             break
     assert best is not None
     assert error([best.filled]) < 0.7 * error([one.filled])
-    order = np.argsort(-best.mixture.means[:, 0])
-    np.testing.assert_allclose(best.mixture.weights[order], [which.mean(), 1 - which.mean()])
+    order = np.argsort(-best.model.means[:, 0])
+    np.testing.assert_allclose(best.model.weights[order], [which.mean(), 1 - which.mean()])
     for k, rows in zip(order, (which, ~which), strict=True):
-        np.testing.assert_allclose(best.mixture.means[k], X[rows].mean(axis=0), atol=0.4)
+        np.testing.assert_allclose(best.model.means[k], X[rows].mean(axis=0), atol=0.4)
 
 
 def test_growth_ends_at_the_time_limit(rng):
@@ -265,25 +265,25 @@ def test_growth_ends_at_the_time_limit(rng):
 def test_no_mixture_is_fitted_that_costs_much_and_has_hardly_more_components(rng):
     X, observed = rng.normal(size=(600, 4)), rng.random((600, 4)) < 0.9
     losses = iter(0.5**k for k in range(20))
-    one = next(k for k in range(1, 10**6) if max_components(observed, EMConfig(max_cost=1e3 * k)))
-    config = EMConfig(max_cost=9.5e3 * one)
+    one = next(k for k in range(1, 10**6) if max_components(observed, EMConfig(max_row_cost=k)))
+    config = EMConfig(max_row_cost=9.0 * one)
     assert max_components(observed, config) == 9
 
     levels = grow_mixtures(
-        [(np.where(observed, X, 0), observed)],
+        [IncompleteTable(np.where(observed, X, 0), observed)],
         lambda _: next(losses),
         config,
         Workers(1),
         Monitor(),
     )
 
-    assert [len(fits[0].mixture) for fits in levels][-4:] == [1, 2, 4, 8]
+    assert [len(fits[0].model) for fits in levels][-4:] == [1, 2, 4, 8]
 
 
 def test_mixtures_of_several_tables_grow_together(rng):
     X, _, observed = clusters(rng, 120)
     tables = [(X, observed & (rng.random(X.shape) < 0.9)) for _ in range(2)]
-    sizes = [[len(one.mixture) for one in levels] for levels in grow(tables, lambda _: 1.0)]
+    sizes = [[len(one.model) for one in levels] for levels in grow(tables, lambda _: 1.0)]
     assert all(len(levels) == 2 for levels in sizes)
     assert max(max(levels) for levels in sizes) > 1
 
@@ -306,9 +306,10 @@ def test_a_component_is_split_only_if_it_has_enough_rows(rng, n, most, size):
 
 
 @pytest.mark.parametrize(
-    ("shape", "least", "most"), [((100, 5), 32, 32), ((20_000, 60), 8, 24), ((500, 1500), 0, 0)]
+    ("shape", "least", "most"),
+    [((100, 5), 64, 64), ((100_000, 20), 64, 64), ((20_000, 100), 8, 32), ((500, 1500), 0, 0)],
 )
-def test_larger_tables_allow_fewer_components(rng, shape, least, most):
+def test_wider_tables_allow_fewer_components(rng, shape, least, most):
     assert least <= max_components(rng.random(shape) < 0.8, EMConfig()) <= most
 
 
@@ -318,3 +319,19 @@ def test_independent_features_are_imputed_with_their_means(rng):
     filled = independent_gaussian(np.where(observed, X, 1e6), observed).complete(X, observed)
     means = np.broadcast_to(np.nanmean(np.where(observed, X, np.nan), axis=0), X.shape)
     np.testing.assert_allclose(filled[~observed], means[~observed])
+
+
+def test_tables_without_rows_or_columns_are_completed():
+    for n, v in ((0, 3), (4, 0), (0, 0)):
+        mixture = Mixture(np.ones(1), np.zeros((1, v)), np.eye(v)[None])
+        X, observed = np.zeros((n, v)), np.zeros((n, v), bool)
+        for one in mixture.conditional(X, observed):
+            assert one.shape == (n, v)
+
+
+def test_large_batches_are_completed_in_blocks(table, monkeypatch):
+    mixture, X, observed = table
+    expected = mixture.conditional(X, observed)
+    monkeypatch.setattr("hirank.models.mixture.BLOCK_COST", 1000.0)
+    for one, same in zip(mixture.conditional(X, observed), expected, strict=True):
+        np.testing.assert_array_equal(one, same)

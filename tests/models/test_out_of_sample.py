@@ -8,7 +8,7 @@ from hirank.datasets import polynomial_manifolds
 from hirank.kernels import RBF, Poly
 from hirank.metrics import missing_relative_error
 from hirank.models.fit_dictionary import DictionaryProblem, fit_dictionary
-from hirank.models.out_of_sample import BLOCK, complete_by_algorithm3, complete_samples
+from hirank.models.out_of_sample import BLOCK, RowImputer, complete_by_algorithm3
 from hirank.optim.algorithm3 import Algorithm3Config
 from hirank.optim.path import SolverConfig, default_path, rescale_ridges
 
@@ -42,7 +42,7 @@ def complete(request, fitted):
     def run(rows, threads=1):
         with Workers(threads) as workers:
             if request.param == "path":
-                return complete_samples(known[rows], observed[rows], D, settings, workers)
+                return RowImputer(D, settings).complete(known[rows], observed[rows], workers)
             return complete_by_algorithm3(known[rows], observed[rows], basis, config, workers)
 
     return run

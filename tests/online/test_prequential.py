@@ -1,7 +1,15 @@
 import numpy as np
 import pytest
 
-from hirank.online.prequential import BLOCK, MAX_ERRORS, MAX_LINES, RECENT, PrequentialScores
+from hirank.online.prequential import (
+    BLOCK,
+    HISTORY,
+    MAX_ERROR,
+    MAX_ERRORS,
+    MAX_LINES,
+    RECENT,
+    PrequentialScores,
+)
 
 
 def score(errors, batch=25):
@@ -100,3 +108,21 @@ def test_memory_is_bounded_and_merged_lines_keep_the_mean_square(rng):
     assert np.sum(history["entries"] * history["error"] ** 2) == pytest.approx(squares)
     assert (np.diff(history["samples"]) > 0).all()
     assert history["samples"][-1] == 30 * MAX_LINES
+
+
+@pytest.mark.parametrize(
+    ("n_lines", "line"),
+    [(MAX_LINES + 1, (1, 0.5, 1)), (1, (1, 1e200, 1)), (1, (1, 0.5, 2**62)), (1, (1, 0.5, 0))],
+)
+def test_histories_that_could_not_be_continued_are_rejected(n_lines, line):
+    with pytest.raises(ValueError, match=r"lines are kept|errors must be|must have 1 to"):
+        PrequentialScores(np.ones(3), np.array([line] * n_lines, HISTORY)).check()
+
+
+def test_the_largest_errors_pass_the_check():
+    scores = PrequentialScores()
+    for samples in range(2 * MAX_LINES):
+        scores = scores.add(np.full(7, np.inf), samples)
+
+    scores.check()
+    assert scores.recent == pytest.approx(MAX_ERROR)

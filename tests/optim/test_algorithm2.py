@@ -1,23 +1,14 @@
-import os
-import subprocess
-import sys
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 import pytest
 
-import hirank
 from hirank.core.objective import codes, objective
 from hirank.kernels import RBF, Kernel, Poly
 from hirank.optim.algorithm2 import BANDWIDTH, Algorithm2State, falling_betas, paper_pass
 from hirank.optim.path import Setting
 
-
-@pytest.fixture(params=[True, False], ids=["compiled", "plain"])
-def compiled(request):
-    """Whether the compiled form runs, where Numba is installed."""
-    return request.param
+pytestmark = pytest.mark.usefixtures("instruction_set")
 
 
 @dataclass
@@ -52,9 +43,7 @@ def problem(reference):
         ("minibatch_rbf", "rbf", 8, {1: 1e-7, 3: 1e-7}),
     ],
 )
-def test_algorithm_2_matches_the_authors_code(
-    key, kernel, batch_size, within, problem, reference, compiled
-):
+def test_algorithm_2_matches_the_authors_code(key, kernel, batch_size, within, problem, reference):
     """X and D; the authors' own norm is an estimate, which the codes of Poly amplify."""
     X, Z, stream = problem.X, problem.Z, problem.stream
     for k in (1, 2, 3):
@@ -65,7 +54,6 @@ def test_algorithm_2_matches_the_authors_code(
             stream.restart(),
             reference.settings[kernel],
             batch_size=batch_size,
-            compiled=compiled,
             max_inner=20,
         )
         if k in within:
@@ -76,18 +64,9 @@ def test_algorithm_2_matches_the_authors_code(
 
 
 @pytest.mark.parametrize("kernel", ["rbf", "poly"])
-@pytest.mark.parametrize("batch_size", [1, 7])
-def test_both_forms_agree(kernel, batch_size, problem):
-    compiled = problem.run(kernel, batch_size=batch_size)
-    plain = problem.run(kernel, batch_size=batch_size, compiled=False)
-    np.testing.assert_allclose(compiled[0], plain[0], atol=1e-6)
-    np.testing.assert_allclose(compiled[2].D, plain[2].D, atol=1e-6)
-
-
-@pytest.mark.parametrize("kernel", ["rbf", "poly"])
 @pytest.mark.parametrize(("batch_size", "cut"), [(1, 1), (1, 17), (8, 16)])
-def test_a_pass_cut_in_two_is_one_pass(kernel, batch_size, cut, problem, compiled):
-    whole = problem.run(kernel, batch_size=batch_size, compiled=compiled)
+def test_a_pass_cut_in_two_is_one_pass(kernel, batch_size, cut, problem):
+    whole = problem.run(kernel, batch_size=batch_size)
     stream, parts = problem.stream, []
     for rows in (slice(cut), slice(cut, None)):
         X, Z, stream, _ = paper_pass(
@@ -97,7 +76,6 @@ def test_a_pass_cut_in_two_is_one_pass(kernel, batch_size, cut, problem, compile
             stream,
             problem.settings[kernel],
             batch_size=batch_size,
-            compiled=compiled,
         )
         parts.append((X, Z))
     for i in (0, 1):
@@ -106,18 +84,13 @@ def test_a_pass_cut_in_two_is_one_pass(kernel, batch_size, cut, problem, compile
     assert (stream.last_D == whole[2].last_D).all()
 
 
-def test_a_pass_does_not_depend_on_how_many_samples_run_in_one_go(problem):
-    whole = problem.run(batch_size=3)
-    assert (problem.run(batch_size=3, rows_per_call=10)[0] == whole[0]).all()
-
-
 @pytest.mark.parametrize("kernel", ["rbf", "poly"])
-def test_inputs_and_observed_entries_stay(kernel, problem, compiled):
+def test_inputs_and_observed_entries_stay(kernel, problem):
     given = (problem.X, problem.observed, problem.Z, problem.stream.D, problem.stream.last_D)
     copies = [a.copy() for a in given]
     for array in given:
         array.flags.writeable = False
-    X, Z, stream, _ = problem.run(kernel, compiled=compiled)
+    X, Z, stream, _ = problem.run(kernel)
     for array, copy in zip(given, copies, strict=True):
         assert (array == copy).all()
         assert not any(np.shares_memory(array, a) for a in (X, Z, stream.D, stream.last_D))
@@ -141,19 +114,19 @@ def test_any_layout_and_dtype_will_do(problem):
 
 
 @pytest.mark.parametrize("kernel", ["rbf", "poly"])
-def test_with_nothing_missing_only_codes_and_dictionary_move(kernel, problem, reference, compiled):
+def test_with_nothing_missing_only_codes_and_dictionary_move(kernel, problem, reference):
     problem.X, problem.observed = reference["X"], np.ones(reference["X"].shape, bool)
-    X, Z, stream, _ = problem.run(kernel, compiled=compiled)
+    X, Z, stream, _ = problem.run(kernel)
     assert (X == problem.X).all()
     assert (Z != 0).any()
     assert (stream.D != problem.stream.D).any()
 
 
 @pytest.mark.parametrize("kernel", ["rbf", "poly"])
-def test_samples_with_nothing_observed_do_no_harm(kernel, problem, compiled):
+def test_samples_with_nothing_observed_do_no_harm(kernel, problem):
     problem.observed = problem.observed.copy()
     problem.observed[::5] = False
-    X, _, stream, _ = problem.run(kernel, compiled=compiled)
+    X, _, stream, _ = problem.run(kernel)
     assert np.isfinite(X).all()
     assert np.isfinite(stream.D).all()
     assert stream.rejected == 0
@@ -163,13 +136,13 @@ def test_samples_with_nothing_observed_do_no_harm(kernel, problem, compiled):
     ("kernel", "bad"), [("rbf", np.nan), ("rbf", np.inf), ("poly", np.nan), ("poly", 1e200)]
 )
 @pytest.mark.parametrize(("batch_size", "lost"), [(1, 1), (4, 4)])
-def test_bad_numbers_leave_no_trace_but_a_count(kernel, bad, batch_size, lost, problem, compiled):
-    good = problem.run(kernel, batch_size=batch_size, compiled=compiled)
+def test_bad_numbers_leave_no_trace_but_a_count(kernel, bad, batch_size, lost, problem):
+    good = problem.run(kernel, batch_size=batch_size)
     rows = np.r_[0:8, 8 : 8 + lost, 8:40]
     problem.X, problem.observed = problem.X[rows], problem.observed[rows].copy()
     problem.Z = problem.Z[rows]
     problem.X[8, 0], problem.observed[8, 0] = bad, True
-    X, Z, stream, costs = problem.run(kernel, batch_size=batch_size, compiled=compiled)
+    X, Z, stream, costs = problem.run(kernel, batch_size=batch_size)
     assert stream.rejected == lost
     assert (np.isnan(costs).all(axis=1) == (np.arange(len(X)) // lost == 8 // lost)).all()
     assert (stream.D == good[2].D).all()
@@ -178,32 +151,32 @@ def test_bad_numbers_leave_no_trace_but_a_count(kernel, bad, batch_size, lost, p
     assert (Z[8] == 0).all()
 
 
-def test_rejected_samples_add_up(problem, compiled):
+def test_rejected_samples_add_up(problem):
     problem.stream = Algorithm2State(problem.stream.D * np.nan, problem.stream.last_D, rejected=3)
-    X, _, stream, _ = problem.run(compiled=compiled)
+    X, _, stream, _ = problem.run()
     assert stream.rejected == 3 + len(X)
     assert (X == problem.X).all()
 
 
 @pytest.mark.parametrize("kernel", [RBF(2.0), Poly(2, 1.0), Poly(1, 0.0), Poly(3, 0.0)])
-def test_a_singular_kernel_matrix_is_no_obstacle(kernel, problem, compiled):
+def test_a_singular_kernel_matrix_is_no_obstacle(kernel, problem):
     """Equal points and no ridge."""
     problem.stream = Algorithm2State.start(np.repeat(problem.stream.D[:2], 5, axis=0))
     problem.settings = {"rbf": Setting(kernel, 0.0)}
-    X, _, stream, _ = problem.run(compiled=compiled)
+    X, _, stream, _ = problem.run()
     assert np.isfinite(X).all()
     assert np.isfinite(stream.D).all()
     assert np.abs(X).max() < 1e3
 
 
 @pytest.mark.parametrize("kernel", [RBF(1.0), Poly(2, 0.0)])
-def test_without_curvature_nothing_moves(kernel, problem, compiled):
+def test_without_curvature_nothing_moves(kernel, problem):
     """Samples so far from D that the kernel is 0, or a kernel that is 0 at the origin."""
     D = problem.stream.D
     problem.stream = Algorithm2State.start(D + 1e6 if isinstance(kernel, RBF) else 0 * D)
     problem.X = np.where(problem.observed, problem.X if isinstance(kernel, RBF) else 0, 0)
     problem.settings = {"rbf": Setting(kernel, 1e-3)}
-    X, Z, stream, _ = problem.run(compiled=compiled)
+    X, Z, stream, _ = problem.run()
     assert (X == problem.X).all()
     assert (Z == 0).all()
     assert (stream.D == problem.stream.D).all()
@@ -219,22 +192,20 @@ def test_rbf_does_not_depend_on_the_origin(problem):
 
 
 @pytest.mark.parametrize("unit", [1e-9, 1e9])
-def test_rbf_does_not_depend_on_the_unit(unit, problem, compiled):
+def test_rbf_does_not_depend_on_the_unit(unit, problem):
     """But for the tolerance."""
-    expected = problem.run(tol=0, compiled=compiled)[0]
+    expected = problem.run(tol=0)[0]
     setting = problem.settings["rbf"]
     problem.X = problem.X * unit
     problem.stream = Algorithm2State.start(problem.stream.D * unit)
     problem.settings = {"rbf": Setting(RBF(setting.kernel.sigma * unit), setting.beta)}
-    np.testing.assert_allclose(problem.run(tol=0, compiled=compiled)[0] / unit, expected, atol=1e-5)
+    np.testing.assert_allclose(problem.run(tol=0)[0] / unit, expected, atol=1e-5)
 
 
 @pytest.mark.parametrize("kernel", ["rbf", "poly"])
-def test_costs_are_the_objective_of_each_sample_with_the_dictionary_of_its_moment(
-    kernel, problem, compiled
-):
+def test_costs_are_the_objective_of_each_sample_with_the_dictionary_of_its_moment(kernel, problem):
     setting = problem.settings[kernel]
-    whole = problem.run(kernel, compiled=compiled)
+    whole = problem.run(kernel)
     before = problem.stream
 
     for i in range(3):
@@ -245,20 +216,12 @@ def test_costs_are_the_objective_of_each_sample_with_the_dictionary_of_its_momen
         assert whole.costs[i, 0] == pytest.approx(objective(whole.X[row], Z, basis) - size)
         assert whole.costs[i, 1] == pytest.approx(size)
         args = problem.X[row], problem.observed[row], problem.Z[row], before, setting
-        before = paper_pass(*args, compiled=compiled).state
+        before = paper_pass(*args).state
 
 
-@pytest.mark.parametrize("kernel", ["rbf", "poly"])
-def test_costs_do_not_depend_on_how_samples_are_split(kernel, problem, compiled):
-    whole = problem.run(kernel, compiled=compiled).costs
-    parts = problem.run(kernel, compiled=compiled, rows_per_call=7).costs
-    assert (parts == whole).all()
-    assert np.isfinite(whole).all()
-
-
-def test_an_empty_table_is_a_pass_too(problem, compiled):
+def test_an_empty_table_is_a_pass_too(problem):
     problem.X, problem.observed, problem.Z = problem.X[:0], problem.observed[:0], problem.Z[:0]
-    X, Z, stream, _ = problem.run(compiled=compiled)
+    X, Z, stream, _ = problem.run()
     assert X.shape == problem.X.shape
     assert Z.shape == problem.Z.shape
     assert (stream.D == problem.stream.D).all()
@@ -294,30 +257,3 @@ def test_other_kernels_are_refused(problem):
     problem.settings = {"rbf": Setting(RBF(), 1e-3)}
     with pytest.raises(ValueError, match="no sigma yet"):
         problem.run()
-
-
-def test_without_numba_the_values_are_the_same(tmp_path, problem):
-    """In a process that cannot import it."""
-    setting = problem.settings["rbf"]
-    file = tmp_path / "input.npz"
-    np.savez(file, X=problem.X, observed=problem.observed, Z=problem.Z, D=problem.stream.D)
-    code = f"""
-import sys
-sys.modules["numba"] = None
-import numpy as np
-from hirank.kernels import RBF
-from hirank.optim.algorithm2 import Algorithm2State, paper_pass
-from hirank.optim.path import Setting
-a = np.load({str(file)!r})
-setting = Setting(RBF({setting.kernel.sigma!r}), {setting.beta!r})
-X, Z, stream, _ = paper_pass(a["X"], a["observed"], a["Z"], Algorithm2State.start(a["D"]), setting)
-np.save({str(tmp_path / "X.npy")!r}, X)
-"""
-    source = str(Path(hirank.__file__).parents[1])
-    subprocess.run(
-        [sys.executable, "-W", "error::RuntimeWarning", "-c", code],
-        env={**os.environ, "PYTHONPATH": source},
-        check=True,
-        timeout=300,
-    )
-    np.testing.assert_allclose(np.load(tmp_path / "X.npy"), problem.run()[0], atol=1e-7)

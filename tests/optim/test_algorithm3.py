@@ -54,7 +54,7 @@ def test_it_is_algorithm_2_without_its_step_of_the_dictionary(
 ):
     X, observed, basis = problem(kernel)
     config = Algorithm3Config(momentum, relaxation, max_iter=50, tol_change=1e-5)
-    damping = {"momentum": momentum, "relaxation": relaxation, "compiled": False}
+    damping = {"momentum": momentum, "relaxation": relaxation}
 
     end = run_algorithm3(X, observed, basis, config)
 

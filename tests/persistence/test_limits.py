@@ -143,8 +143,8 @@ def test_a_row_of_the_most_costly_model_takes_less_than_a_minute(saved, tmp_path
         filled = model.transform(rows_to_impute())
 
     assert np.isfinite(filled).all()
-    assert usage.seconds < 60  # 13 s of CPU were measured, and 226 MB
-    assert usage.megabytes < 300
+    assert usage.seconds < 60  # 1.3 s of CPU were measured, and 371 MB
+    assert usage.megabytes < 450  # of which what is prepared and kept may take 256
 
 
 def test_a_model_of_many_features_without_values_is_loaded_without_being_tried_out(saved, tmp_path):

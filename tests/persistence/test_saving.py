@@ -1,4 +1,4 @@
-"""Models that were saved and loaded: the same to the bit."""
+"""Models that were saved and loaded: the same to the bit, on one instruction set."""
 
 import json
 import warnings
@@ -178,7 +178,7 @@ def test_all_families_and_records_are_among_the_cases(fitted):
     states = (flatten(get_state(model)) for model in models)
     types = {leaf for state in states for path, leaf in state.items() if path.endswith("/type")}
 
-    assert {"Dictionary", "Mixture", "Subspace"} <= types  # for WeightedModel see tests/data
+    assert {"Dictionary", "Mixture", "Subspace"} <= types  # for the others see tests/data
     assert {"Calibration", "HeldOut", "Bounds"} <= types
     assert {"NewtonDictionary", "Algorithm3Config"} <= types
     assert {"TemporalSmoother", "TimeAxis", "TailCompression", "RBF", "Poly"} <= types
@@ -418,7 +418,8 @@ MODELS = Path(__file__).parents[1] / "data" / "models"
 
 
 @pytest.mark.parametrize(
-    "name", ["imputer", "weighted", "kfmc", "newton", "online_imputer", "online_kfmc"]
+    "name",
+    ["imputer", "weighted", "routed", "kfmc", "newton", "online_imputer", "online_kfmc"],
 )
 def test_files_of_this_format_are_read(name):
     model = hirank.load(MODELS / f"{name}_{FORMAT}.hirank")

@@ -164,6 +164,15 @@ def test_facts_are_those_of_the_model_and_the_table(fitted):
     assert errors == sorted(errors)
 
 
+def test_masked_entries_are_missing(fitted):
+    model, X, filled, interval = fitted
+    masked = np.ma.masked_invalid(X)
+
+    table = make_table(model, masked, filled, None, interval, None)
+
+    np.testing.assert_array_equal(table.observed, ~np.isnan(X))
+
+
 def test_imputed_values_far_outside_the_observed_range_are_listed(fitted):
     model, X, filled, _ = fitted
     extreme = filled.copy()

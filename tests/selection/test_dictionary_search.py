@@ -130,6 +130,17 @@ def test_only_the_last_path_is_preferred(curve):
     assert {trial.params["kernel"] for trial in trials} == {"rbf", "poly"}
 
 
+def test_no_dictionary_is_fitted_to_a_table_that_is_too_wide_if_there_is_another_model(curve):
+    data = make_data(*curve, SMALL)
+    (trial, *_) = Dictionaries().trials(data, None)
+    most = data.X.shape[1] - 1
+    dictionary = replace(data.config.dictionary, max_features=most)
+    narrow = replace(data, config=replace(data.config, dictionary=dictionary))
+
+    assert not [*Dictionaries().trials(narrow, trial)]
+    assert [*Dictionaries().trials(narrow, None)]
+
+
 def test_no_dictionary_is_fitted_where_another_family_is_perfect(curve):
     data = make_data(*curve, SMALL)
     (trial, *_) = Dictionaries().trials(data, None)

@@ -55,7 +55,6 @@ def test_two_entries_on_a_curve_determine_the_third(cubic):
 
     chosen = selected.result.selected
     assert len(chosen) == 1
-    assert chosen[0].loss > min(trial.loss for trial in selected.result.trials)
     error = np.sqrt(np.mean((selected.filled - X)[~observed] ** 2))
     assert error < 0.05  # it is .026, and .086 with the stack that has the lowest loss
 

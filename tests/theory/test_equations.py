@@ -266,7 +266,7 @@ def test_equations_27_30_and_31_the_step_of_the_dictionary_for_a_sample(rbf):
 
     _, z, after, _ = paper_pass(
         x.T, seen, np.zeros((1, 5)), Algorithm2State.start(D.T), rbf.setting,
-        momentum=0.0, relaxation=TAU, compiled=False,
+        momentum=0.0, relaxation=TAU,
     )  # fmt: skip
 
     K_DD = RBF(SIGMA).matrix(D.T, D.T)

@@ -61,9 +61,7 @@ def test_lemma_6_steps_do_not_diverge(degree, momentum, size):
     X, start = size * rng.standard_normal((100, 3)), Algorithm2State.start(size * np.eye(3))
     setting = Setting(Poly(degree, 1.0), 0.01, 0.01)
 
-    state = paper_pass(
-        X, np.ones(X.shape, bool), 0 * X, start, setting, momentum=momentum, compiled=False
-    ).state
+    state = paper_pass(X, np.ones(X.shape, bool), 0 * X, start, setting, momentum=momentum).state
 
     assert state.rejected == 0
     assert np.abs(state.D).max() < 3 * np.abs(X).max()
@@ -76,7 +74,7 @@ def test_lemma_6_the_step_is_equation_29():
 
     _, z, after, _ = paper_pass(
         x, np.ones(x.shape, bool), np.zeros((1, 8)), Algorithm2State.start(D), setting,
-        momentum=0.0, relaxation=1.3, compiled=False,
+        momentum=0.0, relaxation=1.3,
     )  # fmt: skip
 
     g, H = _fixed_weight_derivatives(x, z, setting.basis(D), degree=2)

@@ -10,7 +10,7 @@ import numpy as np
 
 from hirank._checks import AUTO_COUNT, AUTO_NUMBER, Rule, count, number, optional
 from hirank._typing import Array, BoolArray
-from hirank.estimators.base import BaseImputer, F, FitData
+from hirank.estimators.base import BaseImputer, F, FitData, FitResult
 from hirank.estimators.fitted import FittedTable
 from hirank.estimators.validation import check_params
 from hirank.exceptions import StopReason
@@ -103,13 +103,13 @@ class TableImputer(Baseline[FittedBaseline, M]):
     def _attributes(self, fitted: FittedBaseline) -> dict[str, Any]:
         return {f"{name}_": value for name, value in fitted.details.items()}
 
-    def _fit_data(self, data: FitData) -> tuple[FittedBaseline, Array]:
-        monitor, X, observed = Monitor(data.callback), data.X, data.known
+    def _fit_data(self, data: FitData) -> FitResult[FittedBaseline]:
+        monitor, X, observed = data.monitor(), data.X, data.known
         fit = self._fit_table(X, observed, monitor)
         limits: dict[str, Any] = {"tol": self.tol, "max_iter": self.max_iter, "stage": fit.stage}
         run = monitor.finish(fit.reason, quantity=self._quantity, **limits)
         fitted = FittedBaseline(data.columns, fit.model, run, data.seconds, fit.details)
-        return fitted, np.where(observed, X, fit.filled)
+        return FitResult(fitted, np.where(observed, X, fit.filled))
 
 
 @dataclass(eq=False, repr=False)

@@ -16,7 +16,7 @@ from hirank._typing import Array, BoolArray
 from hirank.baselines.base import Baseline
 from hirank.baselines.units import Units, measure_lasting_scale
 from hirank.core.columns import Columns
-from hirank.estimators.base import FitData, StreamMixin
+from hirank.estimators.base import FitData, FitResult, StreamMixin
 from hirank.estimators.columns import Names
 from hirank.estimators.fitted import FittedTable
 from hirank.estimators.validation import check_observed, check_table, make_rng
@@ -171,9 +171,9 @@ class OnlineBaseline(StreamMixin, Baseline[FittedStream, L]):
             self.__dict__.pop("_held", None)
         return result
 
-    def _fit_data(self, data: FitData) -> tuple[FittedStream, Array]:
+    def _fit_data(self, data: FitData) -> FitResult[FittedStream]:
         """Start from some rows of the table, then pass over all until the misfit stays."""
-        monitor, rng, observed = Monitor(data.callback), make_rng(self.random_state), data.known
+        monitor, rng, observed = data.monitor(), make_rng(self.random_state), data.known
         X = np.where(observed, data.X, 0)
         first = rng.permutation(len(X))[: self.n_warmup]
         start = self._start(X[first], observed[first], rng)
@@ -185,7 +185,7 @@ class OnlineBaseline(StreamMixin, Baseline[FittedStream, L]):
         model = solution.state.model
         seen = len(X) * run.n_iter
         fitted = FittedStream(data.columns, model, run, data.seconds, units, seen)
-        return fitted, np.where(observed, X, model.complete(X, observed))
+        return FitResult(fitted, np.where(observed, X, model.complete(X, observed)))
 
     def _begin(self, rows: Array) -> FittedStream:
         """Return what is learned from the first rows, n_warmup x n_features_in_, NaN = missing."""

@@ -16,5 +16,10 @@ def run(options: Advise, reporter: Reporter) -> None:
     """Fit an Imputer, and print its error and the rows and columns with too few values."""
     given = read_table(options, reporter)
     with reporter.warnings():
-        advice = advise(given.frame, max_time=options.max_time, random_state=options.seed)
+        advice = advise(
+            given.frame,
+            max_time=options.max_time,
+            random_state=options.seed,
+            n_jobs=options.n_jobs,
+        )
     reporter.result(advice)

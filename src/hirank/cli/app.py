@@ -117,7 +117,7 @@ class Apply(o.TableOptions):
 
 
 @command("tail -F sensors.csv | hirank stream -m model.hirank")
-class Stream(o.Options):
+class Stream(o.WorkOptions):
     """Impute rows as they arrive, and learn from them.
 
     Each row is written at once. Observed cells, and columns that the model does not know, are
@@ -177,8 +177,8 @@ class Compare(o.LearnOptions):
 
 @command("hirank info model.hirank")
 class Info(o.Options):
-    """Print what a model file contains."""
+    """Print what a model file contains; without a file, the versions of all that hirank uses."""
 
-    model: Path
+    model: Path | None = None
 
     argument: ClassVar[dict[str, str]] = {"model": "MODEL"}

@@ -21,6 +21,7 @@ from hirank.cli.models import (
     load_model,
     match_columns,
     restore_columns,
+    set_threads,
 )
 from hirank.cli.output_checks import check_outputs
 from hirank.cli.reporter import Reporter
@@ -45,6 +46,7 @@ def run(options: Apply, reporter: Reporter) -> None:
         source=options.table, table=options.output, protected=(options.model,), force=options.force
     )
     saved = SavedModel.load(options.model, options.interval)
+    set_threads(saved.model, options.n_jobs)
     markers = load_markers(options.model)
     if markers:
         reporter.note(f"Missing values are marked as in the fit: {', '.join(markers)}.")

@@ -69,7 +69,7 @@ def run(options: Compare, reporter: Reporter) -> None:
     given = read_table(options, reporter)
     X, held_out = _hold_out(given.table.numbers, options.hold_out, options.seed)
     scores = []
-    for name, method in _make_methods(options.max_time, options.seed).items():
+    for name, method in _make_methods(options.max_time, options.seed, options.n_jobs).items():
         with reporter.warnings(), reporter.fitting(options.max_time):
             scores.append(_score(name, method, X, held_out))
     scores.sort(key=lambda score: np.inf if score.error is None else score.error)
@@ -106,7 +106,7 @@ def _score(name: str, method: Method, X: Array, held_out: BoolArray) -> Score:
     return Score(name, own / means, seconds)
 
 
-def _make_methods(max_time: float | None, seed: int) -> dict[str, Method]:
+def _make_methods(max_time: float | None, seed: int, n_jobs: int) -> dict[str, Method]:
     from sklearn.experimental import enable_iterative_imputer  # noqa: F401
     from sklearn.impute import IterativeImputer, KNNImputer, SimpleImputer
     from sklearn.pipeline import make_pipeline
@@ -125,7 +125,7 @@ def _make_methods(max_time: float | None, seed: int) -> dict[str, Method]:
         "k nearest neighbors": standardize(KNNImputer()),
         "iterative ridge": standardize(IterativeImputer(random_state=seed, tol=1e-2)),
         "soft-impute": SoftImpute(random_state=seed).fit_transform,
-        "hirank": Imputer(max_time=max_time, random_state=seed).fit_transform,
+        "hirank": Imputer(max_time=max_time, random_state=seed, n_jobs=n_jobs).fit_transform,
     }
 
 

@@ -6,6 +6,7 @@ from time import perf_counter
 from typing import TYPE_CHECKING
 
 from hirank.cli.fit_table import fit_table, read_table, save_fit
+from hirank.cli.lock import locked
 from hirank.cli.output_checks import check_outputs
 from hirank.cli.reporter import Reporter
 
@@ -17,6 +18,8 @@ def run(options: Fit, reporter: Reporter) -> None:
     """Read a table, fit a model, and save it with the report, if asked for."""
     began = perf_counter()
     check_outputs(options.model, options.report, source=options.table, force=options.force)
-    given = read_table(options, reporter, options.time)
-    fit = fit_table(options, given, reporter)
-    reporter.result(save_fit(fit, options, reporter, model=options.model, began=began))
+    with locked(options.model.resolve()):
+        given = read_table(options, reporter, options.time)
+        fit = fit_table(options, given, reporter)
+        result = save_fit(fit, options, reporter, model=options.model, began=began)
+    reporter.result(result)

@@ -14,12 +14,12 @@ import pyarrow as pa
 from hirank._text import abbreviated
 from hirank._typing import Array
 from hirank.cli.errors import NoValuesError
-from hirank.cli.intervals import Intervals, compute_intervals
+from hirank.cli.intervals import Intervals
 from hirank.cli.models import restore_columns, save_model
 from hirank.cli.options import FitOptions, LearnOptions
 from hirank.cli.reporter import Reporter
 from hirank.cli.results import RunResult
-from hirank.exceptions import FileError, InputError, ParameterError
+from hirank.exceptions import FileError, ParameterError
 from hirank.io import Table, TableFile, open_table
 from hirank.io.times import parse_times
 
@@ -104,6 +104,7 @@ def make_imputer(options: FitOptions, table: Table) -> Imputer:
         integers=integers,
         max_gap=options.max_gap,
         keep_empty_features=True,
+        n_jobs=options.n_jobs,
     )
 
 
@@ -134,17 +135,21 @@ def fit_table(
 ) -> TableFit:
     """Fit an Imputer to a table; compute intervals if they are asked for, or for the report."""
     model = make_imputer(options, given.table)
+    ends: list[Array] = []
     with reporter.warnings(), reporter.fitting(options.max_time):
-        filled = np.asarray(model.fit_transform(given.frame), np.float64)
-    filled = restore_columns(filled, model)[:, : len(given.table.numeric)]
+        if coverage is None and options.report is None:
+            values = model.fit_transform(given.frame)
+        else:
+            values, *ends = model.fit_interval(given.frame, coverage or DEFAULT_COVERAGE)
+    v = len(given.table.numeric)
+    filled = restore_columns(np.asarray(values, np.float64), model)[:, :v]
     intervals = None
-    if coverage is not None or options.report is not None:
-        try:
-            with reporter.warnings():
-                found = compute_intervals(model, given.frame, coverage or DEFAULT_COVERAGE)
-            intervals = found.widen(filled)
-        except InputError as error:
-            reporter.note(f"There are no intervals: {error}")
+    if ends and model.held_out_:
+        intervals = Intervals.from_kept(ends, model.has_values_).first(v)
+    elif ends:
+        from hirank.estimators.uncertainty import NO_HELD_OUT
+
+        reporter.note(f"There are no intervals: {NO_HELD_OUT}")
     return TableFit(given, filled, model, intervals, coverage or DEFAULT_COVERAGE)
 
 

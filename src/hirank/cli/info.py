@@ -1,4 +1,4 @@
-"""``hirank info``: print what a model file contains, without building the model."""
+"""``hirank info``: print what a model file contains, without building the model; or versions."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hirank._text import abbreviated
+from hirank._versions import collect_versions
 from hirank.cli.reporter import Reporter
 from hirank.estimators.summary import Summary
 from hirank.io.errors import reading
@@ -43,7 +44,10 @@ class ModelInfo:
 
 
 def run(options: Info, reporter: Reporter) -> None:
-    """Read the header of a model file and print it."""
+    """Read the header of a model file and print it; without a file, print versions."""
+    if options.model is None:
+        reporter.result(collect_versions())
+        return
     with reading(options.model):
         header, size = read_header(options.model), options.model.stat().st_size
     reporter.result(ModelInfo(options.model, size, header))

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from hirank._typing import Array
+from hirank._typing import Array, BoolArray
 from hirank.exceptions import InputError, ParameterError
 from hirank.io import Table
 
@@ -29,13 +30,17 @@ class Intervals(NamedTuple):
         """Return some columns, in another order."""
         return Intervals(self.lower[:, columns], self.upper[:, columns])
 
-    def widen(self, filled: Array) -> Intervals:
-        """Return intervals that contain the imputed values, n x v; columns after v are dropped.
+    @classmethod
+    def from_kept(cls, ends: Sequence[Array], kept: BoolArray) -> Intervals:
+        """Return intervals of all m columns, of which `ends` describes those that are kept."""
+        intervals = cls.empty((len(ends[0]), len(kept)))
+        for whole, end in zip(intervals, ends, strict=True):
+            whole[:, kept] = end
+        return intervals
 
-        The values of a fit differ slightly from those of transform, which intervals are about.
-        """
-        v = filled.shape[1]
-        return Intervals(np.fmin(self.lower[:, :v], filled), np.fmax(self.upper[:, :v], filled))
+    def first(self, v: int) -> Intervals:
+        """Return the first v columns."""
+        return Intervals(self.lower[:, :v], self.upper[:, :v])
 
     def to_columns(self, table: Table) -> dict[str, Array]:
         """Return two columns for each numeric one, with values where it is missing."""
@@ -66,7 +71,4 @@ def check_columns(table: Table) -> None:
 
 def compute_intervals(model: Imputer, frame: Any, coverage: float) -> Intervals:
     """Return intervals for all columns of a table; raise InputError if the model has none."""
-    intervals = Intervals.empty(frame.shape)
-    for whole, end in zip(intervals, model.interval(frame, coverage), strict=True):
-        whole[:, model.has_values_] = end
-    return intervals
+    return Intervals.from_kept(model.interval(frame, coverage), model.has_values_)

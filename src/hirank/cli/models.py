@@ -26,6 +26,12 @@ def load_model(path: Path) -> Model:
         return hirank.load(path)
 
 
+def set_threads(model: Model, n_jobs: int) -> None:
+    """Set the number of threads of a model; one that learns by Algorithm 2 has one thread."""
+    if "n_jobs" in model.get_params(deep=False):
+        model.set_params(n_jobs=n_jobs)
+
+
 def save_model(model: Model, path: Path, missing: Iterable[str]) -> None:
     """Save a model with the markers of missing values, which new tables contain as well."""
     with writing(path):

@@ -80,10 +80,13 @@ _HELP = {
         "--hold-out SHARE": "Share of the observed values to hold out.",
         "--json": "Print the result as one JSON object.",
         "--quiet -q": "Print nothing but errors.",
+        "--jobs N": "Number of threads; by default one for each processor. The result does not "
+        "depend on it.",
     },
 }
 _RANGES: dict[str, dict[str, float]] = {
     "--rows": {"min": 1},
+    "--jobs": {"min": 1},
     "--seed": {"min": 0, "max": 2**32 - 1},
     "--max-gap": {"min": 1},
     "--save-every": {"min": 1},
@@ -144,7 +147,19 @@ class Options:
 
 
 @dataclass(frozen=True, kw_only=True)
-class TableOptions(Options):
+class WorkOptions(Options):
+    """Options of commands that compute."""
+
+    jobs: int | None = None
+
+    @property
+    def n_jobs(self) -> int:
+        """The number of threads, as a parameter of the library."""
+        return self.jobs or -1
+
+
+@dataclass(frozen=True, kw_only=True)
+class TableOptions(WorkOptions):
     """Options of commands that read a table."""
 
     table: str

@@ -19,18 +19,12 @@ from hirank.cli.errors import ExitCode, explain_error
 from hirank.exceptions import EmptyRowsWarning, NoModelWarning, SkippedRowsWarning, WarmupWarning
 
 if TYPE_CHECKING:
+    from hirank.estimators.progress import TimeLeft
     from hirank.io import Table
     from hirank.optim.trace import ProgressEvent
 
 STATUS_SECONDS = 0.5
 """Seconds between two updates of a status line."""
-# Share of a fit that is usually done when a trial of a family, or a phase, is reported.
-_SHARES = {"Gaussian": 0.02, "Gaussian mixture": 0.1, "low rank": 0.17}
-_SHARES |= {
-    f"low-rank kernel ({n})": s for n, s in (("poly", 0.3), ("linear", 0.35), ("rbf", 0.65))
-}
-_SHARES |= {"dictionary": 0.75}
-_SHARES |= {"REFIT": 0.87, "OUT_OF_SAMPLE": 0.95}
 
 
 class Result(Protocol):
@@ -169,17 +163,18 @@ class Reporter:
     def fitting(self, max_time: float | None) -> Iterator[None]:
         """Show what a fit is doing, its lowest error so far and the time left."""
         from hirank.estimators.callbacks import subscribed
+        from hirank.estimators.progress import Activity, TimeLeft
         from hirank.optim.trace import RefitFailed
 
-        lowest = float("inf")
-        with self._bar("reading the table", None) as update:
+        activity, left = Activity("reading the table"), TimeLeft(max_time)
+        with self._fit_bar(activity.text, left) as update:
 
             def report(event: ProgressEvent) -> None:
-                nonlocal lowest
                 if isinstance(event, RefitFailed):
                     self.note(f"{event}.")
-                lowest = min(lowest, getattr(event, "error", lowest))
-                update(description=describe_progress(event, lowest, max_time))
+                activity.update(event)
+                left.update(event)
+                update(description=str(activity))
 
             with subscribed(report):
                 yield
@@ -191,7 +186,10 @@ class Reporter:
             yield lambda rows: update(advance=rows)
 
     def _bar(self, text: str, total: int | None) -> AbstractContextManager[Callable[..., None]]:
-        return _progress(text, total) if self.is_live else nullcontext(lambda **changes: None)
+        return _show_rows(text, total) if self.is_live else nullcontext(lambda **changes: None)
+
+    def _fit_bar(self, text: str, left: TimeLeft) -> AbstractContextManager[Callable[..., None]]:
+        return _show_fit(text, left) if self.is_live else nullcontext(lambda **changes: None)
 
 
 def _describe_warning(warning: Warning | str) -> str:
@@ -201,30 +199,38 @@ def _describe_warning(warning: Warning | str) -> str:
     return str(warning)
 
 
-def describe_progress(event: ProgressEvent, lowest: float, max_time: float | None) -> str:
-    """Return a line about what a fit is doing, with the time that is left."""
-    from hirank.optim.trace import PhaseStarted
-
-    if isinstance(event, PhaseStarted):
-        key, label = event.phase.name, event.phase.value
-    else:
-        key, label = event.family, event.label
-    share = _SHARES.get(key, 0.02)
-    left = event.seconds * (1 - share) / share
-    if max_time is not None:
-        left = min(left, max(max_time - event.seconds, 0))
-    error = f", lowest error {lowest:.3f}" if lowest < float("inf") else ""
-    return f"{label}{error}, about {left:.0f} s left"
-
-
 @contextmanager
-def _progress(description: str, total: int | None) -> Iterator[Callable[..., None]]:
-    """Show a bar; provide the function that updates it."""
+def _show_rows(description: str, total: int | None) -> Iterator[Callable[..., None]]:
+    """Show a bar of rows; provide the function that updates it."""
     from rich.console import Console
     from rich.progress import Progress
 
     with Progress(console=Console(stderr=True), transient=True) as progress:
         task = progress.add_task(description, total=total)
+        yield partial(progress.update, task)
+
+
+@contextmanager
+def _show_fit(description: str, left: TimeLeft) -> Iterator[Callable[..., None]]:
+    """Show a bar of a fit, which moves with the clock; provide the function that updates it."""
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, ProgressColumn, Task, TextColumn
+    from rich.progress_bar import ProgressBar
+    from rich.text import Text
+
+    from hirank.estimators.progress import describe_left
+
+    class Share(BarColumn):
+        def render(self, task: Task) -> ProgressBar:
+            return ProgressBar(1.0, left.share(task.elapsed or 0.0), width=self.bar_width)
+
+    class Left(ProgressColumn):
+        def render(self, task: Task) -> Text:
+            return Text(describe_left(left.at(task.elapsed or 0.0)))
+
+    text = TextColumn("{task.description}")
+    with Progress(text, Share(), Left(), console=Console(stderr=True), transient=True) as progress:
+        task = progress.add_task(description, total=None)
         yield partial(progress.update, task)
 
 

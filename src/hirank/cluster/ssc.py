@@ -17,7 +17,7 @@ from hirank._typing import Array
 from hirank.cluster.affinity import affinity_matrix, cut
 from hirank.cluster.self_expression import Codes, penalty_scale, sparse_self_expression
 from hirank.estimators.imputer import Imputer
-from hirank.estimators.validation import check_params
+from hirank.estimators.validation import check_params, unmask
 from hirank.exceptions import InputError, ParameterError
 
 
@@ -125,7 +125,7 @@ class SSC(ClusterMixin, BaseEstimator):
         """
         check_params(self, _RULES)
         table = validate_data(
-            self, X, dtype=np.float64, ensure_all_finite="allow-nan", ensure_min_samples=2
+            self, unmask(X), dtype=np.float64, ensure_all_finite="allow-nan", ensure_min_samples=2
         )
         if self.n_clusters > len(table):
             raise ParameterError(

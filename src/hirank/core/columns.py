@@ -86,10 +86,15 @@ class Columns:
 
     def unscale_entries(self, values: Array, columns: IntArray) -> Array:
         """Return single entries, h, of some of the v features that vary, in units of the data."""
-        h = np.arange(len(values))
-        rows = np.zeros((len(h), int(self.scaling.varying.sum())))
-        rows[h, columns] = values
-        return self.scaling.backward(rows)[h, np.flatnonzero(self.scaling.varying)[columns]]
+        kept = np.flatnonzero(self.scaling.varying)
+        count = np.bincount(columns, minlength=len(kept))
+        # Entry number i of each column goes to row i: a row per entry would take h x v numbers.
+        row = np.empty(len(values), np.intp)
+        starts = np.repeat(np.cumsum(count) - count, count)
+        row[np.argsort(columns, kind="stable")] = np.arange(len(values)) - starts
+        table = np.zeros((count.max(initial=0), len(kept)))
+        table[row, columns] = values
+        return self.scaling.backward(table)[row, kept[columns]]
 
     def constrain(self, values: Array, integers: BoolArray | None = None) -> Array:
         """Return values, n x k, within the bounds, rounded where `integers` is True."""

@@ -26,7 +26,7 @@ class MaskingConfig:
     share: float = 0.05  # of the observed entries
     min_masked: int = 50  # an error over fewer entries is left to chance, so none are held out
     target_masked: int = 60  # a larger share of a small table is held out to reach so many,
-    max_share: float = 0.2  # but not a larger one than this
+    max_share: float = 0.2  # but not a larger one than this, nor of a column in a fold of patterns
     # Folds.
     n_parts: int = 10  # parts that the observed entries of a column are dealt to; a fold is one
     n_large_parts: int = 5  # the same if all folds together would have fewer than few_masked
@@ -42,6 +42,7 @@ class MaskingConfig:
     min_pair_deviations: float = 5.0  # and how many standard deviations above
     min_common: float = 0.6  # rows in which two columns are missing over those in which one is
     max_patterns: int = 1000  # rows whose patterns are laid on others
+    max_repeats: int = 4  # times that the pattern of a row is laid
     n_receivers: int = 20  # rows of which the most suitable one receives a pattern
     # Single rows, in streams.
     min_row: int = 3  # no entry of a row with fewer observed ones is held out

@@ -8,7 +8,7 @@ easier than that. So entries are held out as the table's own values are missing
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -127,60 +127,78 @@ def make_pattern_folds(
     rng : Generator
     config : MaskingConfig
     """
-    single = make_folds(observed, rng, config=config)
-    none = np.zeros(observed.shape, bool)
-    donors = rng.permutation(np.flatnonzero((~observed).any(axis=1) & observed.any(axis=1)))
-    donors = donors[: config.max_patterns]
-    if not single or not len(donors):
-        return Folds(single, sum(single, none))
-    masks = _lay_patterns(observed, donors, rng, len(single), config)
-    judged = sum(masks, none)
+    single = make_folds(observed, rng, config=replace(config, enough_masked=observed.size))
+    masks = _lay_patterns(observed, rng, len(single), config)
+    judged = sum(masks, np.zeros(observed.shape, bool))
     if judged.sum() < config.min_masked:
-        return Folds(single, sum(single, none))
+        single = make_folds(observed, rng, config=config)
+        return Folds(single, sum(single, np.zeros(observed.shape, bool)))
     others = judged.sum(axis=1) == 0
     folds = []
-    for mask, single_entries in zip(masks, single, strict=True):
+    for mask, single_entries in zip(masks, single, strict=False):
         # Half as many as a fold has without patterns.
         some = single_entries & others[:, None] & (rng.random(observed.shape) < 0.5)
-        folds.append(_keep_columns(mask | some, observed))
-    return Folds(folds, judged & sum(folds, none))
+        folds.append(mask | some)
+    return Folds(folds, judged)
+
+
+@dataclass(frozen=True)
+class _Pattern:
+    """The columns that an incomplete row observes and misses, as 1 and 0, m each."""
+
+    has: Array
+    lacks: Array
+
+    def find_receiver(self, known: Array, full: BoolArray) -> int | None:
+        """Return which of some rows, s x m, is the most suitable to receive the pattern.
+
+        It observes at least half of what the pattern observes, something of what it misses, and
+        nothing of that in columns, m, that are full.
+        """
+        left, judged = known @ self.has, known @ self.lacks
+        score = left / self.has.sum() + judged / self.lacks.sum()
+        suitable = (
+            (left >= 0.5 * self.has.sum()) & (judged > 0) & (known @ (self.lacks * full) == 0)
+        )
+        return int(np.argmax(np.where(suitable, score, 0))) if suitable.any() else None
 
 
 def _lay_patterns(
-    observed: BoolArray,
-    donors: IntArray,
-    rng: np.random.Generator,
-    n_folds: int,
-    config: MaskingConfig,
+    observed: BoolArray, rng: np.random.Generator, max_folds: int, config: MaskingConfig
 ) -> list[BoolArray]:
-    """Return a mask, n x m, for each fold; each row receives a pattern in one fold at most."""
+    """Return masks, n x m, until enough entries are held out.
+
+    Each row receives a pattern in one of them at most. Patterns that would take too much of a
+    column from a fold are left out, and others do not take their place: a column that is missing in
+    most rows would keep no entry to learn from, or rare patterns would be judged too often.
+    """
     known = observed.astype(np.float32)
-    has, lacks = known[donors], 1 - known[donors]
+    incomplete = np.flatnonzero((~observed).any(axis=1) & observed.any(axis=1))
+    donors = rng.permutation(incomplete)[: config.max_patterns]
+    patterns = iter([_Pattern(known[row], 1 - known[row]) for row in donors] * config.max_repeats)
     wanted = observed.sum() / config.n_parts
+    most, none = (
+        np.floor(config.max_share * observed.sum(axis=0)),
+        np.zeros(observed.shape[1], bool),
+    )
     free = rng.permutation(len(observed))
-    masks = [np.zeros(observed.shape, bool) for _ in range(n_folds)]
-    next_donor = 0
-    for mask in masks:
-        n_masked = 0
-        while n_masked < wanted and len(free) and next_donor < 4 * len(donors):
-            donor = next_donor % len(donors)
-            next_donor += 1
-            some = free[: config.n_receivers]
-            # How much of what the donor has is left, and how much of what it lacks is judged.
-            left, gained = known[some] @ has[donor], known[some] @ lacks[donor]
-            score = left / has[donor].sum() + gained / lacks[donor].sum()
-            best = int(np.argmax(np.where((left > 0) & (gained > 0), score, -1)))
-            if left[best] <= 0 or gained[best] <= 0 or left[best] < 0.5 * has[donor].sum():
-                free = np.roll(free, -len(some))
+    masks: list[BoolArray] = []
+    while len(masks) < max_folds and sum(int(mask.sum()) for mask in masks) < config.enough_masked:
+        mask, n_drawn = np.zeros(observed.shape, bool), 0
+        for pattern in patterns:
+            rows = free[: config.n_receivers]
+            best = pattern.find_receiver(known[rows], none)
+            if best is None:
+                free = np.roll(free, -len(rows))
                 continue
-            receiver = some[best]
-            mask[receiver] = observed[receiver] & (lacks[donor] > 0)
-            n_masked += int(gained[best])
-            free = np.concatenate([free[len(some) :], np.delete(some, best)])
-    return [_keep_columns(mask, observed) for mask in masks]
-
-
-def _keep_columns(mask: BoolArray, observed: BoolArray) -> BoolArray:
-    """Return a mask that leaves each column two entries, as models need their spread."""
-    mask[:, (observed & ~mask).sum(axis=0) < 2] = False
-    return mask
+            n_drawn += int(known[rows[best]] @ pattern.lacks)
+            best = pattern.find_receiver(known[rows], mask.sum(axis=0) >= most)
+            if best is not None:
+                mask[rows[best]] = observed[rows[best]] & (pattern.lacks > 0)
+                free = np.concatenate([free[len(rows) :], np.delete(rows, best)])
+            if n_drawn >= wanted:
+                break
+        if not mask.any():
+            break
+        masks.append(mask)
+    return masks

@@ -24,6 +24,7 @@ in which the landmarks move with the samples that they are, lowers f.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -31,6 +32,7 @@ import numpy as np
 
 from hirank._typing import Array, IntArray
 from hirank.core.objective import Basis
+from hirank.core.threads import Workers, row_blocks
 from hirank.kernels import Kernel
 
 RIDGE = 1e-10  # added to G, over the mean of k(x, x): near copies among landmarks do no harm
@@ -85,33 +87,60 @@ class Penalty:
             self.evaluate_spectrum(values), gradient, RootBasis.with_root(self.kernel, X, root)
         )
 
-    def with_landmarks(self, X: Array, landmarks: IntArray) -> Evaluation:
+    def with_landmarks(
+        self, X: Array, landmarks: IntArray, workers: Workers | None = None
+    ) -> Evaluation:
         """Return the bound by landmarks, indices of r rows: O(n r) memory, O(n r (m + r)) time."""
-        kernel, D = self.kernel, X[landmarks]
+        kernel, D, workers = self.kernel, X[landmarks], workers or Workers()
         diag = kernel.diag(X)
         basis = Basis(kernel, D, RIDGE * float(diag.mean()))
-        C, slope = basis.bound.rows(X)
-        V = C @ basis.root.T  # N = V V'
-        values, Q = np.linalg.eigh(V.T @ V)
+        root, (n, m), r = basis.root, X.shape, len(D)
+        cost = 1.0 * n * r * (m + 2 * r)
+        blocks = row_blocks(n, r * X.itemsize, cost)
+
+        def project(rows: slice) -> tuple[Array, Array, Array]:
+            C, slope = basis.bound.rows(X[rows])
+            V = C @ root.T  # N = V V'
+            return V, slope, V.T @ V
+
+        parts = [*workers.map(project, blocks, cost)]
+        values, Q = np.linalg.eigh(_total([VV for _, _, VV in parts]))
         values = np.maximum(values, 0)
         kept = 1 - self.weights(values)
         value = self.evaluate_spectrum(values) + float(diag.sum() - values.sum()) / 2
-        RQ = basis.root.T @ Q
-        P = V @ ((Q * kept) @ RQ.T)
-        P *= slope
-        gradient = -basis.bound.pull_rows(P, X)
+        RQ = root.T @ Q
+        inner = (Q * kept) @ RQ.T
+
+        def pull(number: int) -> tuple[Array, Array]:
+            V, slope, _ = parts[number]
+            P, x = V @ inner, X[blocks[number]]
+            P *= slope
+            return basis.bound.pull_rows(P, x), basis.bound.pull_points(P, x)
+
+        pulled = [*workers.map(pull, range(len(blocks)), cost)]
+        gradient = -np.concatenate([of_rows for of_rows, _ in pulled])
         own = kernel.diag_gradient(X)
         if own is not None:
             gradient += own
         of_G = (RQ * (values * kept)) @ RQ.T
         gradient[landmarks] += basis.bound.pull_rows(of_G * basis.gram[1], D)
-        gradient[landmarks] -= basis.bound.pull_points(P, X)
+        gradient[landmarks] -= _total([of_points for _, of_points in pulled])
         root = np.sqrt(kept)[:, None] * RQ.T
         return Evaluation(value, gradient, RootBasis.with_root(kernel, D, root))
 
-    def __call__(self, X: Array, landmarks: IntArray | None) -> Evaluation:
+    def __call__(
+        self, X: Array, landmarks: IntArray | None, workers: Workers | None = None
+    ) -> Evaluation:
         """Return F and its gradient, or its bound by landmarks if there are any."""
-        return self.exact(X) if landmarks is None else self.with_landmarks(X, landmarks)
+        return self.exact(X) if landmarks is None else self.with_landmarks(X, landmarks, workers)
+
+
+def _total(parts: Sequence[Array]) -> Array:
+    """Return the sum of the parts, in order."""
+    total = parts[0]
+    for part in parts[1:]:
+        total = total + part
+    return total
 
 
 class RootBasis(Basis):
@@ -141,7 +170,7 @@ def pick_landmarks(X: Array, kernel: Kernel, r: int, enough: float = 0.0) -> Int
     factorization of K, of which only r columns are ever computed. They end where no image has a
     squared distance above `enough` from the span.
     """
-    n = len(X)
+    n, bound = len(X), kernel.bind(X)
     left = kernel.diag(X).astype(np.float64)
     enough = max(enough, 1e-12 * float(left.max()))
     columns = np.zeros((r, n))
@@ -150,9 +179,11 @@ def pick_landmarks(X: Array, kernel: Kernel, r: int, enough: float = 0.0) -> Int
         i = int(left.argmax())
         if left[i] <= enough:
             break
-        k = kernel.matrix(X[i : i + 1], X)[0] - columns[:j, i] @ columns[:j]
-        columns[j] = k / np.sqrt(left[i])
-        left = np.maximum(left - columns[j] ** 2, 0)
+        column = columns[j]
+        np.subtract(bound.rows(X[i : i + 1])[0][0], columns[:j, i] @ columns[:j], out=column)
+        column /= np.sqrt(left[i])
+        left -= np.square(column)
+        np.maximum(left, 0, out=left)
         left[i] = 0
         selected.append(i)
     return np.sort(np.array(selected or [0], dtype=np.intp))

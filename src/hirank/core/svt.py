@@ -8,6 +8,11 @@ import numpy as np
 
 from hirank._typing import Array
 
+MAX_EXACT_SIDE = 300
+"""Shorter side of a table up to which all singular values are computed."""
+SUBSPACE_STEPS, EXTRA_DIRECTIONS = 5, 8
+"""Of subspace iteration. The values found are too small by less than a percent."""
+
 
 class Shrunk(NamedTuple):
     """A table with smaller singular values."""
@@ -36,7 +41,27 @@ def shrink(X: Array, threshold: float) -> Shrunk:
 
 def spectral_norm(X: Array) -> float:
     """Return the largest singular value of X, n x m."""
+    if min(X.shape) > MAX_EXACT_SIDE:
+        return float(leading_singular(X, 1)[1][0])
     return float(np.sqrt(max(float(_gram_eigh(X)[0][-1]), 0.0)))
+
+
+def leading_singular(X: Array, k: int) -> tuple[Array, Array, Array]:
+    """Return the k leading singular vectors and values of X, n x k, k and k x m.
+
+    Of large tables they are approximate, from subspace iteration: a full decomposition is cubic in
+    the shorter side.
+    """
+    if min(X.shape) <= MAX_EXACT_SIDE or 4 * k > min(X.shape):
+        P, s, Qt = np.linalg.svd(X, full_matrices=False)
+        return P[:, :k], s[:k], Qt[:k]
+    # A fixed start, so that the same table has the same result.
+    Q = np.random.default_rng(0).standard_normal((X.shape[1], k + EXTRA_DIRECTIONS))
+    for _ in range(SUBSPACE_STEPS):
+        Q = np.linalg.qr(X @ Q)[0]
+        Q = np.linalg.qr(X.T @ Q)[0]
+    P, s, Rt = np.linalg.svd(X @ Q, full_matrices=False)
+    return P[:, :k], s[:k], Rt[:k] @ Q.T
 
 
 def _gram_eigh(X: Array) -> tuple[Array, Array]:

@@ -21,7 +21,13 @@ from sklearn.utils.validation import check_is_fitted
 from hirank._checks import Rule, count, flag
 from hirank._typing import Array, BoolArray
 from hirank.core.columns import Columns, ScaledTable
-from hirank.estimators.callbacks import CallbackSupportMixin, reporting, with_callbacks
+from hirank.core.threads import Workers
+from hirank.estimators.callbacks import (
+    CallbackSupportMixin,
+    Reporting,
+    reporting,
+    with_callbacks,
+)
 from hirank.estimators.columns import Names
 from hirank.estimators.fitted import FittedTable
 from hirank.estimators.validation import (
@@ -32,7 +38,7 @@ from hirank.estimators.validation import (
     scale_method,
 )
 from hirank.exceptions import StopReason
-from hirank.optim.trace import Callback
+from hirank.optim.trace import Monitor
 
 F = TypeVar("F", bound=FittedTable)
 
@@ -46,7 +52,7 @@ class FitData(NamedTuple):
     columns: Columns
     scaled: ScaledTable  # n x v
     used: BoolArray  # n; rows to fit on: those with a usable value
-    callback: Callback
+    reporting: Reporting
     began: float
 
     @property
@@ -62,6 +68,19 @@ class FitData(NamedTuple):
     @property
     def seconds(self) -> float:
         return perf_counter() - self.began
+
+    def monitor(self, max_time: float | None = None) -> Monitor:
+        """Return the monitor of the fit."""
+        callback, subscriber = self.reporting
+        return Monitor(callback, max_time=max_time, subscriber=subscriber, began=self.began)
+
+
+class FitResult(NamedTuple, Generic[F]):
+    """What was learned, and the u rows that were used."""
+
+    fitted: F
+    filled: Array  # u x v; imputed
+    spread: Array | float = 0.0  # u x v; how far the families of models are apart
 
 
 @dataclass(eq=False, repr=False)
@@ -107,6 +126,10 @@ class BaseTransformer(
         tags.input_tags.allow_nan = True
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
+
+    def _workers(self) -> Workers:
+        """Return the threads that this estimator may use; one if it has no `n_jobs`."""
+        return Workers(getattr(self, "n_jobs", None))
 
     @abstractmethod
     def _fit(self, X: Any) -> tuple[Any, Any, Any]:
@@ -206,7 +229,8 @@ class BaseImputer(BaseTransformer, Generic[F]):
         Features without any observed entry in ``fit`` are dropped; with True they are kept and
         imputed with 0.
     verbose : int, default=0
-        1 prints a line per stage to standard error, 2 a line per step.
+        1 shows the progress in a line of the terminal or notebook, or prints a line per stage to
+        standard error if that is a file; 2 prints a line per step.
 
     Attributes
     ----------
@@ -236,8 +260,8 @@ class BaseImputer(BaseTransformer, Generic[F]):
     _rules: ClassVar[dict[str, Rule]] = {}
 
     @abstractmethod
-    def _fit_data(self, data: FitData) -> tuple[F, Array]:
-        """Return the fitted record, and the rows that were used, imputed."""
+    def _fit_data(self, data: FitData) -> FitResult[F]:
+        """Fit a model to the rows that are used."""
 
     def _attributes(self, fitted: F) -> dict[str, Any]:
         """Return fitted attributes that are not read from the record."""
@@ -270,7 +294,9 @@ class BaseImputer(BaseTransformer, Generic[F]):
         """
         check_is_fitted(self)
         table, observed = check_table(self, X, reset=False)
-        return self._output(table, observed, self._fitted.complete(table, observed))
+        with self._workers():
+            filled = self._fitted.complete(table, observed)
+        return self._output(table, observed, filled)
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
         """Return the names of the columns of the output.
@@ -331,6 +357,10 @@ class BaseImputer(BaseTransformer, Generic[F]):
 
     def _fit(self, X: Any) -> tuple[Array, BoolArray, Array]:
         """Fit, and return the table, its observed entries, and its kept features imputed."""
+        return self._fit_with_spread(X)[:3]
+
+    def _fit_with_spread(self, X: Any) -> tuple[Array, BoolArray, Array, Array]:
+        """Fit, and also return how far the families of models are apart, n x v."""
         self._check_params()
         began, before = perf_counter(), set(vars(self))
         witness = copy(self)  # a fit that fails must leave this estimator as it was
@@ -340,18 +370,27 @@ class BaseImputer(BaseTransformer, Generic[F]):
         columns = self._resolve_columns(table, observed, names)
         scaled = columns.scale(table, observed)
         used = ~scaled.empty if columns.scaling.varying.any() else np.ones(len(table), bool)
-        with reporting(self, X, self._max_steps(), self._step_verbosity()) as callback:
-            fitted, filled = self._fit_data(
-                FitData(table, observed, names, columns, scaled, used, callback, began)
+        with (
+            reporting(
+                self,
+                X,
+                self._max_steps(),
+                verbose=self.verbose,
+                step_verbose=self._step_verbosity(),
+            ) as report,
+            self._workers(),
+        ):
+            fitted, filled, apart = self._fit_data(
+                FitData(table, observed, names, columns, scaled, used, report, began)
             )
-        rows = scaled.X.copy()
-        rows[used] = filled
-        values = fitted.finish(rows, scaled, table, observed)
+            rows, spread = scaled.X.copy(), np.zeros(scaled.X.shape)
+            rows[used], spread[used] = filled, apart
+            values = fitted.finish(rows, scaled, table, observed)
         # All attributes in one assignment, so that an interrupted fit changes nothing.
         gone = before - set(vars(witness))
         kept = {name: value for name, value in vars(self).items() if name not in gone}
         self.__dict__ = kept | vars(witness) | self._attributes(fitted) | {"_record": fitted}
-        return table, observed, values
+        return table, observed, values, spread
 
     def _step_verbosity(self) -> int:
         """Return how much to print about steps: 1 a line per stage, 2 a line per step."""

@@ -1,4 +1,4 @@
-"""Progress of a fit: lines on standard error, subscribers to events, scikit-learn's callbacks."""
+"""Whom a fit reports to: the user, subscribers to its events, and scikit-learn's callbacks."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Any
+from typing import Any, NamedTuple
 
+from hirank.estimators.progress import ProgressBar, open_line
 from hirank.optim.trace import Callback, ProgressEvent, Step, Subscriber
 
 __all__ = [
     "CallbackSupportMixin",
-    "event_subscriber",
     "reporting",
     "subscribed",
     "with_callbacks",
@@ -43,23 +43,36 @@ def subscribed(subscriber: Subscriber) -> Iterator[None]:
         _SUBSCRIBER.reset(token)
 
 
-def event_subscriber(name: str, verbose: int) -> Subscriber | None:
-    """Return what a fit passes its events to: standard error if verbose, and the subscriber."""
-    subscriber = _SUBSCRIBER.get()
-    if not verbose:
-        return subscriber
+class Reporting(NamedTuple):
+    """What a fit passes its steps and its events to."""
 
-    def report(event: ProgressEvent) -> None:
-        sys.stderr.write(f"[{name}] {event} ({event.seconds:.1f} s)\n")
-        if subscriber is not None:
-            subscriber(event)
-
-    return report
+    callback: Callback
+    subscriber: Subscriber | None
 
 
 @contextmanager
-def reporting(estimator: Any, X: Any, max_steps: int | None, verbose: int) -> Iterator[Callback]:
-    """Provide a callback that prints steps and passes them to scikit-learn's callbacks."""
+def reporting(
+    estimator: Any, X: Any, max_steps: int | None, *, verbose: int, step_verbose: int
+) -> Iterator[Reporting]:
+    """Report the progress of a fit to the user, to subscribers and to scikit-learn's callbacks.
+
+    With ``verbose=1`` a terminal or a notebook shows a bar. Otherwise, if verbose, events are
+    printed to standard error; `step_verbose` prints steps, 1 the first of each stage, 2 all.
+    """
+    outer, name = _SUBSCRIBER.get(), type(estimator).__name__
+    line = open_line() if verbose == 1 else None
+    bar = None
+    if line is not None:
+        bar = ProgressBar(name, line, getattr(estimator, "max_time", None))
+
+    def report(event: ProgressEvent) -> None:
+        if bar is not None:
+            bar.event(event)
+        elif verbose:
+            sys.stderr.write(f"[{name}] {event} ({event.seconds:.1f} s)\n")
+        if outer is not None:
+            outer(event)
+
     root = None
     if hasattr(estimator, "_skl_callbacks"):
         root = estimator._init_callback_context(max_subtasks=max_steps)
@@ -68,10 +81,12 @@ def reporting(estimator: Any, X: Any, max_steps: int | None, verbose: int) -> It
 
     def callback(step: Step) -> bool:
         nonlocal last_stage
-        if verbose and (step.stage > last_stage or verbose > 1):
+        if bar is not None:
+            bar.step(step)
+        elif step_verbose and (step.stage > last_stage or step_verbose > 1):
             last_stage = step.stage
             sys.stderr.write(
-                f"[{type(estimator).__name__}] stage {step.stage + 1}, step {step.step}: "
+                f"[{name}] stage {step.stage + 1}, step {step.step}: "
                 f"objective {step.objective:.6g}, {step.seconds:.1f} s\n"
             )
         if root is None:
@@ -80,6 +95,10 @@ def reporting(estimator: Any, X: Any, max_steps: int | None, verbose: int) -> It
         task.call_on_fit_task_begin(estimator=estimator, X=X)
         return bool(task.call_on_fit_task_end(estimator=estimator, X=X))
 
-    yield callback
+    try:
+        yield Reporting(callback, report if verbose else outer)
+    finally:
+        if bar is not None:
+            bar.close()
     if root is not None:
         root.call_on_fit_task_end(estimator=estimator, X=X)

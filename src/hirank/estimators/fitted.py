@@ -9,13 +9,13 @@ import numpy as np
 from hirank._typing import Array, BoolArray
 from hirank.core.bounds import clip_missing
 from hirank.core.columns import Columns, ScaledTable, check_finite
-from hirank.core.threads import one_blas_thread
+from hirank.core.threads import Workers
 from hirank.estimators.columns import TimeAxis
 from hirank.exceptions import EmptyRowsWarning, warn
 from hirank.models.calibration import Calibration
 from hirank.models.dictionary import Dictionary, RowModel, complete_rows
+from hirank.models.factor_analysis import GaussianModel
 from hirank.models.gaps import too_long
-from hirank.models.mixture import Mixture
 from hirank.models.newton_dictionary import NewtonDictionary
 from hirank.models.stacking import Stack
 from hirank.models.temporal_smoother import TemporalSmoother
@@ -46,7 +46,7 @@ class FittedTable:
         """Impute rows in the units of the data, n x m -> n x k; observed entries stay."""
         # On one thread of BLAS, since products of several may be rounded differently, and whether
         # BLAS has several depends on what other threads do.
-        with one_blas_thread():
+        with Workers():
             scaled = self.columns.scale(X, observed)
             return self.finish(complete_rows(self.model, scaled), scaled, X, observed)
 
@@ -94,7 +94,7 @@ class FittedImputer(FittedTable):
     """Everything that `Imputer.fit` learned."""
 
     model: Stack
-    mixture: Mixture | None  # gives the conditional deviations of imputed values
+    mixture: GaussianModel | None  # gives the conditional deviations of imputed values
     time: TimeAxis | None
     smoother: TemporalSmoother | None  # combines the stack with neighbors in time
     calibration: Calibration | None  # of intervals; None: too few entries to hold out
@@ -106,6 +106,23 @@ class FittedImputer(FittedTable):
         if self.time is not None:
             self.time.times(X, observed)  # warns of a time column that cannot be used
         return super().complete(X, observed)
+
+    def complete_with_spread(self, X: Array, observed: BoolArray) -> tuple[Array, Array]:
+        """Impute rows as `complete` does, and return how far the families are apart, n x v."""
+        if self.time is not None:
+            self.time.times(X, observed)
+        with Workers():
+            scaled = self.columns.scale(X, observed)
+            filled, spread = scaled.X.copy(), np.zeros(scaled.X.shape)
+            rows = ~scaled.observed.all(axis=1) & ~scaled.empty
+            if rows.any():
+                part, known = scaled.X[rows], scaled.observed[rows]
+                each = self.model.complete_each(part, known)
+                filled[rows], spread[rows] = (
+                    self.model.average(each, part, known),
+                    self.model.spread(each),
+                )
+            return self.finish(filled, scaled, X, observed), spread
 
     def finish(self, filled: Array, scaled: ScaledTable, X: Array, observed: BoolArray) -> Array:
         """Return imputed rows, n x v, in the units of the data, n x k, with observed entries.

@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils._set_output import _wrap_data_with_container
 from sklearn.utils.validation import check_is_fitted
 
 from hirank._checks import Rule, count, number, optional
@@ -14,8 +15,8 @@ from hirank._typing import Array, BoolArray, PathLike
 from hirank.core.bounds import Bounds
 from hirank.core.columns import Columns
 from hirank.estimators import uncertainty
-from hirank.estimators.base import BaseImputer, FitData
-from hirank.estimators.callbacks import event_subscriber
+from hirank.estimators.base import BaseImputer, FitData, FitResult
+from hirank.estimators.callbacks import with_callbacks
 from hirank.estimators.columns import (
     Names,
     resolve_bounds,
@@ -26,11 +27,10 @@ from hirank.estimators.columns import (
 from hirank.estimators.fitted import FittedImputer
 from hirank.estimators.saving import save
 from hirank.estimators.summary import MAX_SPARSE, Summary, summarize
-from hirank.estimators.validation import check_table, make_rng
+from hirank.estimators.validation import check_table, job_count, make_rng
 from hirank.exceptions import ParameterError, StopReason
 from hirank.models.stacking import MAX_MODELS
 from hirank.optim.path import SolverConfig, default_path
-from hirank.optim.trace import Monitor
 from hirank.selection.config import SearchConfig
 from hirank.selection.search import search
 
@@ -75,8 +75,9 @@ class Imputer(BaseImputer[FittedImputer]):
         A stage ends when the objective fell by less than this fraction over ten steps.
     max_time : float, optional
         Seconds that a fit may take. No new trial begins after 60 % of them, so that the best models
-        so far can be refitted; after all of them the fit ends with what it has. The step that is
-        being taken, the smoothing in time and the calibration of intervals come on top.
+        so far can be refitted; after all of them the fit ends with what it has, and rows that are
+        left are imputed by the model that takes the least time. The step that is being taken, and
+        with `time` the smoothing, come on top.
     missing_values : float, default=nan
         The placeholder of a missing value. NaN always counts as missing as well.
     add_indicator : bool, default=False
@@ -86,21 +87,27 @@ class Imputer(BaseImputer[FittedImputer]):
         imputed with 0.
     random_state : int, RandomState or None, default=None
         Determines the held-out entries and the starting dictionaries.
+    n_jobs : int, optional
+        Threads that fit and impute, as in scikit-learn: None is one, unless a context of joblib
+        sets another number, and -1 is one for each processor. Results do not depend on it.
     verbose : int, default=0
-        1 prints a line per trial to standard error, 2 also one per stage, 3 one per step.
+        1 shows the progress in a line of the terminal or notebook, or prints a line per trial to
+        standard error if that is a file; 2 prints lines, also one per stage, 3 one per step.
 
     Attributes
     ----------
     search_results_ : dict of arrays
         A row for each trial, with the best of each family last: ``family`` ("column means",
-        "Gaussian", "Gaussian mixture", "low rank", "low-rank kernel (linear)",
-        "low-rank kernel (poly)", "low-rank kernel (rbf)", "dictionary"), ``kernel``,
+        "Gaussian", "Gaussian mixture", "factor analysis", "low rank",
+        "low-rank kernel (linear)", "low-rank kernel (poly)", "low-rank kernel (rbf)",
+        "dictionary"), ``kernel``,
         ``n_components`` (Gaussians, factors, landmarks or points), ``bandwidth``, ``beta`` (the
         ridge of a dictionary, or the smoothing of a low-rank kernel matrix),
         ``noise`` (share of the variance, of Gaussians), ``ridge`` (of factors),
         ``error`` (root mean square at held-out entries, column mean = 1), ``loss`` (by which trials
         are compared: the geometric mean of the mean absolute and the root mean square error, in
-        scaled features), ``seconds``, ``weight`` in the stack, and ``failure`` (why a fit failed).
+        scaled features; of trials that were given up, both are of the first fold of entries),
+        ``seconds``, ``weight`` in the stack, and ``failure`` (why a fit failed).
         NaN or "" where a parameter does not apply. ``pandas.DataFrame(model.search_results_)``
         shows it.
     held_out_ : dict of arrays
@@ -173,6 +180,7 @@ class Imputer(BaseImputer[FittedImputer]):
     tol: float = 1e-3
     max_time: float | None = None
     random_state: int | np.random.RandomState | None = None
+    n_jobs: int | None = None
 
     _config: ClassVar[SearchConfig] = SearchConfig()
     _record_type: ClassVar[Any] = FittedImputer
@@ -182,7 +190,48 @@ class Imputer(BaseImputer[FittedImputer]):
         "max_iter": count(),
         "tol": number(least=0),
         "max_time": optional(number(above=0)),
+        "n_jobs": job_count,
     }
+
+    @with_callbacks  # type: ignore[untyped-decorator]
+    def fit_interval(self, X: Any, coverage: float = 0.9) -> tuple[Any, Array, Array]:
+        """Fit the imputer, and return the table imputed, with intervals around missing values.
+
+        What ``fit_transform`` returns, and what ``interval`` would return around it, without
+        imputing all rows a second time.
+
+        Parameters
+        ----------
+        X : array-like, n_samples x n_features
+        coverage : float, default=0.9
+            Between 0 and 1.
+
+        Returns
+        -------
+        X : array, n_samples x n_features_out
+        lower, upper : arrays, n_samples x n_features_kept
+            As of ``interval``; NaN where a value is missing, if the table is too small to hold out
+            entries.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from hirank import Imputer
+        >>> rng = np.random.default_rng(0)
+        >>> size = rng.normal(size=40)
+        >>> X = np.column_stack([size, 2 * size, 3 * size]) + rng.normal(size=(40, 3)) / 4
+        >>> X[::4, 1] = np.nan
+        >>> filled, lower, upper = Imputer(max_iter=20, random_state=0).fit_interval(X)
+        >>> bool(((lower <= filled) & (filled <= upper)).all())
+        True
+        """
+        _check_coverage(coverage)
+        table, observed, values, spread = self._fit_with_spread(X)
+        ends = uncertainty.interval_around(
+            self._fitted, table, observed, float(coverage), values=values, spread=spread
+        )
+        filled = self._output(table, observed, values)
+        return _wrap_data_with_container("transform", filled, X, self), *ends
 
     def interval(self, X: Any, coverage: float = 0.9) -> tuple[Array, Array]:
         """Return intervals that contain missing values with a given probability.
@@ -216,12 +265,11 @@ class Imputer(BaseImputer[FittedImputer]):
         >>> bool(((lower <= truth) & (truth <= upper))[::4, 1].mean() >= 0.8)
         True
         """
-        number(above=0)("coverage", coverage)
-        if not coverage < 1:
-            raise ParameterError("coverage", f"must be below 1, such as 0.9; got {coverage!r}.")
+        _check_coverage(coverage)
         check_is_fitted(self)
         table, observed = check_table(self, X, reset=False)
-        return uncertainty.interval(self._fitted, table, observed, float(coverage))
+        with self._workers():
+            return uncertainty.interval(self._fitted, table, observed, float(coverage))
 
     def sample(self, X: Any, n_draws: int = 5, random_state: Any = None) -> Array:
         """Draw completed tables, for multiple imputation.
@@ -258,7 +306,8 @@ class Imputer(BaseImputer[FittedImputer]):
         count()("n_draws", n_draws)
         check_is_fitted(self)
         table, observed = check_table(self, X, reset=False)
-        return uncertainty.draw(self._fitted, table, observed, n_draws, make_rng(random_state))
+        with self._workers():
+            return uncertainty.draw(self._fitted, table, observed, n_draws, make_rng(random_state))
 
     def summary(self) -> Summary:
         """Return what was selected, the error to expect, and which values not to rely on.
@@ -350,12 +399,11 @@ class Imputer(BaseImputer[FittedImputer]):
             bounds = Bounds(bounds.lower[kept], bounds.upper[kept])
         return replace(columns, bounds=bounds, integers=integers[kept])
 
-    def _fit_data(self, data: FitData) -> tuple[FittedImputer, Array]:
+    def _fit_data(self, data: FitData) -> FitResult[FittedImputer]:
         columns, X, m = data.columns, data.X, data.table.shape[1]
         axis = resolve_time(self.time, self.max_gap, data.names, m)
         times = None if axis is None else axis.times(data.table, data.observed)[data.used]
-        subscriber = event_subscriber(type(self).__name__, self.verbose)
-        monitor = Monitor(data.callback, max_time=self.max_time, subscriber=subscriber)
+        monitor = data.monitor(self.max_time)
         selected = search(
             X,
             data.known,
@@ -386,4 +434,10 @@ class Imputer(BaseImputer[FittedImputer]):
             n_sparse_rows=int(n_sparse) if m > MAX_SPARSE else 0,
             seconds=data.seconds,
         )
-        return fitted, selected.filled
+        return FitResult(fitted, selected.filled, selected.spread)
+
+
+def _check_coverage(coverage: float) -> None:
+    number(above=0)("coverage", coverage)
+    if not coverage < 1:
+        raise ParameterError("coverage", f"must be below 1, such as 0.9; got {coverage!r}.")

@@ -16,7 +16,7 @@ from hirank.core.bounds import Bounds
 from hirank.core.columns import Columns
 from hirank.core.scaling import Scaling
 from hirank.core.threads import Workers
-from hirank.estimators.base import BaseImputer, FitData
+from hirank.estimators.base import BaseImputer, FitData, FitResult
 from hirank.estimators.columns import Names, resolve_bounds, warn_of_violations
 from hirank.estimators.fitted import FittedKFMC
 from hirank.estimators.saving import save
@@ -26,8 +26,10 @@ from hirank.estimators.validation import (
     check_n_components,
     check_table,
     is_missing,
+    job_count,
     make_kernel,
     make_rng,
+    unmask,
     warn_of_relaxation,
 )
 from hirank.exceptions import InputError, ParameterError
@@ -52,7 +54,6 @@ from hirank.optim.path import (
     default_path,
     rescale_ridges,
 )
-from hirank.optim.trace import Monitor
 
 NEWTON_BETA = 1e-3
 """The ridge of the paper's RBF experiments."""
@@ -115,8 +116,12 @@ class KFMC(BaseImputer[FittedKFMC]):
         As in :class:`Imputer`.
     random_state : int, RandomState or None, default=None
         Determines the starting dictionary and the held-out entries.
+    n_jobs : int, optional
+        Threads that fit and impute, as in scikit-learn: None is one, unless a context of joblib
+        sets another number, and -1 is one for each processor. Results do not depend on it.
     verbose : int, default=0
-        1 prints a line per stage to standard error, 2 a line per step.
+        1 shows the progress in a line of the terminal or notebook, or prints a line per stage to
+        standard error if that is a file; 2 prints a line per step.
 
     Attributes
     ----------
@@ -183,6 +188,7 @@ class KFMC(BaseImputer[FittedKFMC]):
     tol: float = 1e-3
     max_time: float | None = None
     random_state: int | np.random.RandomState | None = None
+    n_jobs: int | None = None
 
     _record_type: ClassVar[Any] = FittedKFMC
     _rules: ClassVar[dict[str, Rule]] = KERNEL_RULES | {
@@ -190,6 +196,7 @@ class KFMC(BaseImputer[FittedKFMC]):
         "max_iter": count(),
         "tol": number(least=0),
         "max_time": optional(number(above=0)),
+        "n_jobs": job_count,
         **{name: optional(rule) for name, rule in NEWTON_RULES.items()},
     }
 
@@ -210,7 +217,9 @@ class KFMC(BaseImputer[FittedKFMC]):
         """
         check_is_fitted(self)
         table, observed = check_table(self, X, reset=False)
-        new = check_array(features, dtype=(np.float64, np.float32), ensure_all_finite="allow-nan")
+        new = check_array(
+            unmask(features), dtype=(np.float64, np.float32), ensure_all_finite="allow-nan"
+        )
         seen = ~is_missing(new, self.missing_values)
         if len(new) != len(table):
             raise InputError(
@@ -288,13 +297,13 @@ class KFMC(BaseImputer[FittedKFMC]):
             bounds = Bounds(bounds.lower[kept], bounds.upper[kept])
         return replace(columns, bounds=bounds)
 
-    def _fit_data(self, data: FitData) -> tuple[FittedKFMC, Array]:
+    def _fit_data(self, data: FitData) -> FitResult[FittedKFMC]:
         X, bounds, stages = data.X, data.columns.scaled_bounds, self._stages()
         r = default_n_components(len(X)) if self.n_components == "auto" else int(self.n_components)
         check_n_components(r, len(X))
         config = SolverConfig(self.alpha, self.max_iter, self.tol)
         problem = DictionaryProblem(X, data.known, r, make_kernel(self), stages, config, bounds)
-        monitor, rng = Monitor(data.callback, max_time=self.max_time), make_rng(self.random_state)
+        monitor, rng = data.monitor(self.max_time), make_rng(self.random_state)
         steps = self._newton_steps() if self.solver == "newton" else None
         if not X.shape[1]:
             solution = PathSolution.empty(X, r)
@@ -319,7 +328,8 @@ class KFMC(BaseImputer[FittedKFMC]):
             model = Dictionary(solution.D, settings, bounds=bounds)
         else:
             model = NewtonDictionary(solution.D, solution.settings, steps, bounds)
-        return FittedKFMC(data.columns, model, run, data.seconds), solution.X
+        fitted = FittedKFMC(data.columns, model, run, data.seconds)
+        return FitResult(fitted, solution.X)
 
     def _newton_steps(self) -> Algorithm3Config:
         """Return how Algorithms 1 and 3 move, with a warning if Lemma 3 does not hold."""

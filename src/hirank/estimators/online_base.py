@@ -75,6 +75,11 @@ class BaseOnline(StreamMixin, BaseTransformer, Generic[S]):
     def _config(self) -> Any:
         """Return the configuration of the stream."""
 
+    @property
+    def _uses_order(self) -> bool:
+        """Whether rows without values count, since time passes."""
+        return False
+
     @abstractmethod
     def _fit_stream(
         self, stream: S, rows: Array, config: Any, callback: Callback
@@ -203,7 +208,7 @@ class BaseOnline(StreamMixin, BaseTransformer, Generic[S]):
         return make_kernel(self) if model is None or model.kernel is None else model.kernel
 
     def __sklearn_is_fitted__(self) -> bool:
-        return "_record" in vars(self) and self._stream.model is not None
+        return "_record" in vars(self) and self._stream.can_impute
 
     def _check_params(self) -> None:
         """Raise ParameterError if a parameter cannot be used."""
@@ -218,7 +223,7 @@ class BaseOnline(StreamMixin, BaseTransformer, Generic[S]):
                 f"This {name} instance is not fitted yet. Call partial_fit with the first rows of "
                 "a stream, or fit with a table."
             )
-        if stream.model is None:
+        if not stream.can_impute:
             missing = max(1, stream.needs(self._config()))
             raise NotFittedError(
                 f"This {name} instance is not fitted yet: it has {len(stream.pending)} rows, and "
@@ -238,7 +243,8 @@ class BaseOnline(StreamMixin, BaseTransformer, Generic[S]):
         self._check_params()
         new = getattr(self, "_stream", None) is None
         table, rows, columns = self._check_rows(X, reset=new)
-        filled = self._advance(rows, columns, impute=impute)
+        with self._workers():
+            filled = self._advance(rows, columns, impute=impute)
         return self._output(table, rows, filled) if impute else None
 
     def _check_rows(self, X: Any, *, reset: bool) -> tuple[Array, Array, dict[str, Any]]:
@@ -271,42 +277,34 @@ class BaseOnline(StreamMixin, BaseTransformer, Generic[S]):
         stream: S | None = getattr(self, "_stream", None)
         stream = self._new_stream(rows.shape[1]) if stream is None else stream
         config = self._config()
-        filled = rows.copy()
-        early, unusable = np.zeros((2, len(rows)), bool)
-        empty = np.isnan(rows).all(axis=1)
-        todo, seen = np.flatnonzero(~empty), stream.samples
-        while len(todo):
-            now, todo = np.split(todo, [max(1, stream.needs(config))])
-            early[now] = stream.model is None
-            if impute and stream.model is not None:
-                unusable[now] = ~stream.model.has_observed(rows[now])
-            # Empty rows in between count as well, whichever call they came in.
-            stream = replace(stream, samples=seen + int(now[-1]) + 1 - len(now))
-            before = stream.batches
-            stream, done = stream.append(rows[now], config, impute=impute)
+        filled, early = rows.copy(), np.zeros(len(rows), bool)
+        has_values: BoolArray = ~np.asarray(np.isnan(rows).all(axis=1))
+        start = 0
+        while start < len(rows):
+            part = slice(start, _next_stop(has_values, start, max(1, stream.needs(config))))
+            before, start = stream.batches, part.stop
+            early[part] = has_values[part] & (not stream.can_impute)
+            stream, done = stream.append(rows[part], config, impute=impute)
             if done is not None:
-                filled[now] = done
+                filled[part], early[part] = done, False
             if stream.batches > before:
                 self._print_update(stream)
-        stream = replace(stream, samples=seen + len(rows))
-        if empty.any() and not impute:
-            warn(SkippedRowsWarning(int(empty.sum()), "they have no observed values."))
         if impute:
-            filled = self._finish(filled, rows, stream, early, empty | unusable)
+            filled = self._finish(filled, rows, stream, early, config)
+        elif not has_values.all() and not self._uses_order:
+            warn(SkippedRowsWarning(int((~has_values).sum()), "they have no observed values."))
         self._commit(stream, columns)
         return filled
 
     def _finish(
-        self, filled: Array, rows: Array, stream: S, early: BoolArray, empty: BoolArray
+        self, filled: Array, rows: Array, stream: S, early: BoolArray, config: Any
     ) -> Array:
         """Impute rows that came before the first fit, and those without usable values."""
-        if empty.any():
-            warn(EmptyRowsWarning(tuple(np.flatnonzero(empty).tolist())))
-        if early.any() and stream.model is not None:
-            filled[early] = stream.model.complete(rows[early])
+        if early.any() and stream.can_impute:
+            filled[early] = stream.complete(rows[early], config)
         elif early.any():
             warn(WarmupWarning(int(early.sum())))
-        return self._with_means(filled, stream)
+        return self._with_means(filled, rows, stream, warmup=early & (not stream.can_impute))
 
     def _fit(self, X: Any) -> tuple[Array, Array, Array | None]:
         """Fit, and return the table, its rows with NaN where missing, and the rows if imputed."""
@@ -319,7 +317,11 @@ class BaseOnline(StreamMixin, BaseTransformer, Generic[S]):
         used = rows[known]
         self._points(len(used), at_most=False)  # raises if there are more components than rows
         config = self._config()
-        with self._learning(), self._reporting(X, len(used), config) as callback:
+        with (
+            self._learning(),
+            self._reporting(X, len(used), config) as (callback, _),
+            self._workers(),
+        ):
             stream, done = self._fit_stream(self._new_stream(rows.shape[1]), used, config, callback)
             stream = replace(stream, samples=self.n_passes * len(rows))
             self._commit(stream, columns)
@@ -327,7 +329,7 @@ class BaseOnline(StreamMixin, BaseTransformer, Generic[S]):
             return table, rows, None
         filled = np.full(rows.shape, np.nan)
         filled[known] = done
-        return table, rows, self._with_means(filled, stream)
+        return table, rows, self._with_means(filled, rows, stream)
 
     @abstractmethod
     def _reporting(self, X: Any, n: int, config: Any) -> Any:
@@ -345,18 +347,27 @@ class BaseOnline(StreamMixin, BaseTransformer, Generic[S]):
 
     def _complete(self, rows: Array) -> Array:
         """Impute rows, n x m, with a warning if some have no usable values."""
-        model: StreamModel | None = self._stream.model
-        assert model is not None  # transform and fit have checked that
-        usable = model.has_observed(rows)
-        if not usable.all():
-            warn(EmptyRowsWarning(tuple(np.flatnonzero(~usable).tolist())))
-        return model.complete(rows)
+        stream = self._stream
+        with self._workers():
+            filled = stream.complete(rows, self._config())
+        return self._with_means(filled, rows, stream)
 
-    def _with_means(self, filled: Array, stream: S) -> Array:
-        """Return rows with means where nothing better is known; NaN for features without any."""
+    def _with_means(
+        self, filled: Array, rows: Array, stream: S, warmup: BoolArray | bool = False
+    ) -> Array:
+        """Return rows with means where nothing better is known; NaN for features without any.
+
+        Warn of rows of which nothing is known, besides those before the first fit.
+        """
         if not np.isnan(filled).any():
             return filled
-        return np.where(np.isnan(filled), stream.means(), filled)
+        means, missing = stream.means(), np.isnan(rows)
+        to_impute, empty = missing & ~np.isnan(means), missing.all(axis=1)
+        unknown = (np.isnan(filled) | ~to_impute).all(axis=1) & (to_impute.any(axis=1) | empty)
+        unknown &= empty | ~(np.asarray(warmup) | self._uses_order)
+        if unknown.any():
+            warn(EmptyRowsWarning(tuple(np.flatnonzero(unknown).tolist())))
+        return np.where(np.isnan(filled), means, filled)
 
     def _output(self, table: Array, rows: Array, filled: Array | None) -> Array:
         """Return imputed rows in the precision and columns that the user expects."""
@@ -379,3 +390,9 @@ _SHARED_RULES: dict[str, Rule] = {
     "add_indicator": flag,
     "verbose": count(0),
 }
+
+
+def _next_stop(has_values: BoolArray, start: int, needs: int) -> int:
+    """Return where the next part of rows ends: with the row that has the last value needed."""
+    with_values = np.flatnonzero(has_values[start:])
+    return start + int(with_values[needs - 1]) + 1 if len(with_values) >= needs else len(has_values)

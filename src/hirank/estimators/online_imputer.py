@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -11,10 +11,10 @@ from hirank._checks import Rule, choice, count, optional
 from hirank._typing import Array
 from hirank.estimators.callbacks import reporting
 from hirank.estimators.online_base import BaseOnline
-from hirank.estimators.validation import kernel_name, make_kernel
+from hirank.estimators.validation import job_count, kernel_name, make_kernel
 from hirank.exceptions import ParameterError
 from hirank.kernels import Kernel
-from hirank.online.config import LowRankConfig, WindowConfig
+from hirank.online.config import ArrivalConfig, LowRankConfig, WindowConfig
 from hirank.online.window import StreamState
 from hirank.optim.path import BANDWIDTHS, LAST_BETA, SolverConfig, default_path
 from hirank.optim.trace import Callback, Step
@@ -69,12 +69,20 @@ class OnlineImputer(BaseOnline[StreamState]):
     drift_detection : {"refit", "monitor", "off"}, default="refit"
         Hold out a few observed entries of each row on arrival, predict them, and record the errors:
         ``recent_error_``. With ``"refit"`` the model is fitted again when they increase.
+    time : "auto" or None, default=None
+        ``"auto"`` says that rows may follow each other in time: Gaussian filters of the last rows
+        take part from the first row on, and are weighed against the dictionary at entries that are
+        held out, by feature and by the number of rows since its last value. They take 1.5 to 2.5 ms
+        a row up to 60 features, growing with their cube. None takes each row by itself.
     missing_values : float, default=nan
         The placeholder of a missing value. NaN always counts as missing as well.
     add_indicator : bool, default=False
         Append a column of 0 and 1 for each feature: 1 where it was missing.
     random_state : int, RandomState or None, default=None
         Determines starting dictionaries and held-out entries.
+    n_jobs : int, optional
+        Threads that fit and impute, as in scikit-learn: None is one, unless a context of joblib
+        sets another number, and -1 is one for each processor. Results do not depend on it.
     verbose : int, default=0
         1 prints a line to standard error whenever the path is fitted, 2 one per batch.
 
@@ -83,6 +91,9 @@ class OnlineImputer(BaseOnline[StreamState]):
     recent_error_ : float
         Root mean square error of the last 200 held-out entries, in standard deviations of their
         features. 1 is as poor as the column mean; NaN before there are any.
+    feature_errors_ : array, n_features_in_
+        The same by feature, a running mean over about 200 held-out entries of each; NaN without
+        any.
     error_history_ : structured array
         Columns ``samples``, ``error``, ``entries``: the same by batch since the start. At most 1000
         lines; neighbors are merged when it is full.
@@ -111,9 +122,10 @@ class OnlineImputer(BaseOnline[StreamState]):
     and one that has no more values is imputed with its last mean. Rows without any observed entry
     are imputed with the means, not learned from, and warned about.
 
-    Each row is imputed on its own: that neighbors in time are alike is not used. Where values
-    change slowly, the last one of each feature may be more accurate; ``recent_error_`` near 1 shows
-    that little was learned. For a whole table in order there is ``Imputer(time=True)``.
+    Without `time`, each row is imputed on its own: that neighbors in time are alike is not used.
+    With ``time="auto"``, ``transform`` imputes each row as if it were the next one, and rows
+    without any value count as time that passes. For a whole table in order there is
+    ``Imputer(time=True)``.
 
     An interrupted call leaves the model as it was before. Of several threads, one may learn while
     others call ``transform``, which uses the model as it is at that moment; a second one that
@@ -140,13 +152,21 @@ class OnlineImputer(BaseOnline[StreamState]):
     max_iter: int = 60
     tol: float = 1e-2
     drift_detection: str = "refit"
+    time: str | None = None
+    n_jobs: int | None = None
 
     _record_type: ClassVar[Any] = StreamState
     _rules: ClassVar[dict[str, Rule]] = {
         "window": count(2),
         "kernel": optional(kernel_name, "auto"),
         "drift_detection": choice("refit", "monitor", "off"),
+        "time": optional(choice("auto"), None),
+        "n_jobs": job_count,
     }
+
+    @property
+    def feature_errors_(self) -> Array:
+        return self._stream.feature_errors.values
 
     def add_features(self, count: int) -> None:
         """Add features that have no values so far, for rows that become wider.
@@ -156,7 +176,7 @@ class OnlineImputer(BaseOnline[StreamState]):
         count : int
         """
         with self._learning():
-            stream = self._stream.add_features(count)
+            stream = self._stream.add_features(count, self._config())
             self._commit(stream, {**self._column_attributes(), "n_features_in_": stream.width})
 
     def _check_params(self) -> None:
@@ -189,10 +209,17 @@ class OnlineImputer(BaseOnline[StreamState]):
             monitor=self.drift_detection != "off",
             refit_on_drift=self.drift_detection == "refit",
             low_rank=LowRankConfig() if compared else None,
+            arrival=None if self.time is None else ArrivalConfig(),
         )
 
+    @property
+    def _uses_order(self) -> bool:
+        return self.time is not None
+
     def _reporting(self, X: Any, n: int, config: WindowConfig) -> Any:
-        return reporting(self, X, self.n_passes * (n // config.batch_size + 1), verbose=0)
+        return reporting(
+            self, X, self.n_passes * (n // config.batch_size + 1), verbose=0, step_verbose=0
+        )
 
     def _fit_stream(
         self, stream: StreamState, rows: Array, config: WindowConfig, callback: Callback
@@ -201,6 +228,7 @@ class OnlineImputer(BaseOnline[StreamState]):
             stream, stopped = self._fit_pass(stream, rows, config, callback)
             if stopped:
                 break
+            config = replace(config, arrival=None)  # the table follows itself in no order
         return stream, None
 
     def _fit_pass(

@@ -36,7 +36,7 @@ class OnlineKFMC(BaseOnline[Algorithm2Stream]):
 
     Every row, or mini-batch, moves the dictionary once and is forgotten. Use
     :class:`OnlineImputer`, which keeps the last rows, for accuracy: this model costs less per row
-    (with Numba installed, ``pip install "hirank[fast]"``) and is far less accurate.
+    and is far less accurate.
 
     Parameters
     ----------
@@ -170,7 +170,6 @@ last_update_, n_features_in_, feature_names_in_
         return cost.history.copy()
 
     def _config(self) -> Algorithm2Config:
-        warn_of_relaxation(self.relaxation)
         kernel, alpha, beta, falling = make_kernel(self), float(self.alpha), self.beta, None
         rbf = isinstance(kernel, RBF)
         if beta is None:
@@ -203,11 +202,17 @@ last_update_, n_features_in_, feature_names_in_
         )
 
     def _reporting(self, X: Any, n: int, config: Algorithm2Config) -> Any:
-        return reporting(self, X, config.n_passes, verbose=0)
+        return reporting(self, X, config.n_passes, verbose=0, step_verbose=0)
+
+    def _advance(self, rows: Array, columns: dict[str, Any], *, impute: bool) -> Array:
+        warn_of_relaxation(self.relaxation)
+        return super()._advance(rows, columns, impute=impute)
 
     def _fit_stream(
         self, stream: Algorithm2Stream, rows: Array, config: Algorithm2Config, callback: Callback
     ) -> tuple[Algorithm2Stream, Array | None]:
+        warn_of_relaxation(self.relaxation)
+
         def stop(number: int) -> bool:
             if self.verbose:
                 sys.stderr.write(f"[{type(self).__name__}] pass {number} of {config.n_passes}\n")

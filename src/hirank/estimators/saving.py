@@ -76,8 +76,8 @@ def load(path: PathLike) -> Model:
     """Restore the model that ``save`` wrote to a file.
 
     It gives the same results to the bit as the one that was saved, on the same machine and with
-    the same versions of NumPy, SciPy and scikit-learn; with others, up to rounding. No code from
-    the file is run.
+    the same versions of NumPy, SciPy and scikit-learn and the same compiled core (see
+    :func:`hirank.show_versions`); with others, up to rounding. No code from the file is run.
 
     Parameters
     ----------
@@ -135,7 +135,7 @@ def get_state(model: Model) -> dict[str, Any]:
     A RandomState object given as `random_state` becomes the seed that a stream has drawn from it;
     None for a table, since only ``fit`` draws from it.
     """
-    params, record = model.get_params(deep=False), vars(model).get("_record")
+    params, record = _parameters(model), vars(model).get("_record")
     if isinstance(params["random_state"], np.random.RandomState):
         params["random_state"] = getattr(record, "seed", None)
     names = getattr(model, "feature_names_in_", None)
@@ -156,7 +156,8 @@ def from_state(kind: type[M], state: Mapping[str, Any]) -> M:
             f"The state has format {found!r:.40}; this version of hirank reads format {FORMAT}."
         )
     params = decode(dict[str, Any], state.get("params"), "params")
-    wrong = sorted(map(str, set(params) ^ set(kind._get_param_names()) | set(state) ^ STATE_PARTS))
+    known = set(kind._get_param_names()) - {"n_jobs"}
+    wrong = sorted(map(str, set(params) ^ known | set(state) ^ STATE_PARTS))
     if wrong:
         raise ValueError(
             "The state is damaged, or from another version of hirank: unexpected or missing "
@@ -179,6 +180,13 @@ def from_state(kind: type[M], state: Mapping[str, Any]) -> M:
     if state["output"] is not None:
         model.set_output(transform=state["output"])
     return model
+
+
+def _parameters(model: Model) -> dict[str, Any]:
+    """Return the parameters of a model but for the number of threads, which is the machine's."""
+    params: dict[str, Any] = model.get_params(deep=False)
+    params.pop("n_jobs", None)
+    return params
 
 
 def _estimators() -> dict[str, Any]:
@@ -216,7 +224,7 @@ def _describe(model: Model) -> dict[str, Any]:
     names = getattr(model, "feature_names_in_", None)
     return {
         "class": type(model).__name__,
-        "params": _plain(model.get_params(deep=False)),
+        "params": _plain(_parameters(model)),
         "feature_names": None if names is None else [*names],
         "n_features_in": int(model.n_features_in_),
     }

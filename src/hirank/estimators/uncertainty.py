@@ -15,6 +15,11 @@ from hirank.models.calibration import Calibration, Covariates
 from hirank.models.stacking import Stack, disagreement
 from hirank.selection.trial import HeldOut, Selected
 
+NO_HELD_OUT = (
+    "The table was too small to hold out entries, so the errors of imputed values are not known. "
+    "Fit a larger table."
+)
+
 
 def held_out_covariates(held_out: HeldOut, stack: Stack) -> Covariates:
     """Return what predicts the errors at the held-out entries."""
@@ -40,48 +45,73 @@ class _Imputed(NamedTuple):
     fixed: BoolArray  # n x k; entries that are observed, or left empty
     scaled: ScaledTable  # n x v
     around: Array  # n x v; the imputed values, scaled
+    spread: Array  # n x v; how far the families of models are apart
 
 
 def _impute(fitted: FittedImputer, X: Array, observed: BoolArray) -> _Imputed:
+    return _describe(fitted, X, observed, *fitted.complete_with_spread(X, observed))
+
+
+def _describe(
+    fitted: FittedImputer, X: Array, observed: BoolArray, values: Array, spread: Array
+) -> _Imputed:
     columns = fitted.columns
-    values = fitted.complete(X, observed)
     empty = np.isnan(values)
     around = columns.scaling.forward(np.where(empty, 0, values).astype(np.float64))
     fixed = observed[:, columns.has_values] | empty
-    return _Imputed(values, fixed, columns.scale(X, observed), around)
+    return _Imputed(values, fixed, columns.scale(X, observed), around, spread)
 
 
 def _calibration(fitted: FittedImputer) -> Calibration:
     if fitted.calibration is None:
-        raise InputError(
-            "The table was too small to hold out entries, so the errors of imputed values are not "
-            "known. Fit a larger table."
-        )
+        raise InputError(NO_HELD_OUT)
     return fitted.calibration
 
 
-def _covariates(fitted: FittedImputer, table: ScaledTable) -> Covariates:
-    """Return what predicts the errors of the missing entries of a table, n x v."""
-    missing, (X, observed) = ~table.observed, table
-    deviation, apart = np.zeros(X.shape), np.zeros(X.shape)
+def _covariates(fitted: FittedImputer, imputed: _Imputed) -> Covariates:
+    """Return what predicts the errors of the missing entries of a table."""
+    X, observed = imputed.scaled
+    missing, deviation = ~observed, np.zeros(X.shape)
     if fitted.mixture is not None:
         deviation = fitted.mixture.conditional(X, observed)[1]
-    rows = missing.any(axis=1) & observed.any(axis=1)
-    stack = fitted.model
-    if len(stack.models) > 1 and rows.any():
-        apart[rows] = stack.spread(stack.complete_each(X[rows], observed[rows]))
-    return Covariates(np.nonzero(missing)[1], deviation[missing], apart[missing])
+    return Covariates(np.nonzero(missing)[1], deviation[missing], imputed.spread[missing])
 
 
 def interval(
     fitted: FittedImputer, X: Array, observed: BoolArray, coverage: float
 ) -> tuple[Array, Array]:
     """Return lower and upper ends of intervals for a table, n x m -> n x k each."""
-    calibration, columns = _calibration(fitted), fitted.columns
-    imputed = _impute(fitted, X, observed)
+    calibration = _calibration(fitted)  # raises before the table is imputed
+    return _ends(fitted, calibration, _impute(fitted, X, observed), coverage)
+
+
+def interval_around(
+    fitted: FittedImputer,
+    X: Array,
+    observed: BoolArray,
+    coverage: float,
+    *,
+    values: Array,
+    spread: Array,
+) -> tuple[Array, Array]:
+    """Return intervals for a table that was imputed before; see `complete_with_spread`.
+
+    Without a calibration, intervals are unknown: NaN at entries that were imputed.
+    """
+    imputed = _describe(fitted, X, observed, values, spread)
+    if fitted.calibration is None:
+        unknown = np.where(imputed.fixed, values, np.array(np.nan, values.dtype))
+        return unknown, unknown.copy()
+    return _ends(fitted, fitted.calibration, imputed, coverage)
+
+
+def _ends(
+    fitted: FittedImputer, calibration: Calibration, imputed: _Imputed, coverage: float
+) -> tuple[Array, Array]:
+    columns = fitted.columns
     missing = ~imputed.scaled.observed
     half = np.zeros(missing.shape)
-    half[missing] = calibration.half_width(_covariates(fitted, imputed.scaled), coverage)
+    half[missing] = calibration.half_width(_covariates(fitted, imputed), coverage)
     ends = (
         columns.constrain(columns.scaling.backward(imputed.around + sign * half))
         for sign in (-1, 1)
@@ -98,7 +128,7 @@ def draw(
     """Return completed tables drawn from what is possible, n_draws x n x k."""
     calibration, columns = _calibration(fitted), fitted.columns
     imputed = _impute(fitted, X, observed)
-    covariates = _covariates(fitted, imputed.scaled)  # the same for all draws
+    covariates = _covariates(fitted, imputed)  # the same for all draws
     known, dtype = imputed.scaled.observed, imputed.values.dtype
     tables = np.empty((n_draws, *imputed.values.shape), dtype)
     for i in range(n_draws):

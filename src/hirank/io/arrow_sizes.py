@@ -1,4 +1,4 @@
-"""The size of an Arrow file in memory, from its messages: pyarrow tells it only after reading.
+"""The size of an Arrow file in memory, from its messages: pyarrow gives it only after reading.
 
 A message is metadata, a flatbuffer, and a body of buffers; a compressed buffer starts with its size
 before compression (https://arrow.apache.org/docs/format/Columnar.html).

@@ -15,7 +15,7 @@ SHARE = 0.5
 """Share of the machine's memory that a table may take; a fit needs the rest."""
 CELL = 16
 """Bytes of a number in memory: as it is parsed, and in the table of all columns."""
-_FALLBACK = 4 << 30  # where the system does not tell its memory
+_FALLBACK = 4 << 30  # where the system does not report its memory
 _SIZE = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*([KMGT]?)(?:i?B)?", re.IGNORECASE)
 _CGROUPS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
 

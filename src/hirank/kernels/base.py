@@ -13,6 +13,8 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import ClassVar
 
+import numpy as np
+
 from hirank._typing import Array
 
 
@@ -65,6 +67,14 @@ class Kernel(ABC):
 
         Entry a, b for the sample x is the derivative of k(x, y) by x_a and y_b, at y = x.
         """
+
+    def metric_parts(self, X: Array) -> tuple[Array, Array]:
+        """Return a and b, n each, such that `metric` is a I + b x x', with x a row of X.
+
+        This is the form of the metric of every kernel that no rotation changes. Wide tables, for
+        which n x m x m is too much, get by with it as an approximation of any other.
+        """
+        return np.einsum("nii->n", self.metric(X)) / X.shape[1], np.zeros(len(X), X.dtype)
 
     @abstractmethod
     def dictionary_curvature(self, P: Array, Q: Array) -> Array:

@@ -59,10 +59,12 @@ class Poly(Kernel):
         return self.degree * (self._base_diag(X) ** (self.degree - 1))[..., None] * X
 
     def metric(self, X: Array) -> Array:
-        q, base = self.degree, self._base_diag(X)[:, None, None]
-        second = q * (q - 1) * base ** (q - 2) if q > 1 else 0 * base
-        eye = np.eye(X.shape[1], dtype=X.dtype)
-        return q * base ** (q - 1) * eye + second * X[:, :, None] * X[:, None, :]
+        own, outer = (part[:, None, None] for part in self.metric_parts(X))
+        return own * np.eye(X.shape[1], dtype=X.dtype) + outer * X[:, :, None] * X[:, None, :]
+
+    def metric_parts(self, X: Array) -> tuple[Array, Array]:
+        q, base = self.degree, self._base_diag(X)
+        return q * base ** (q - 1), q * (q - 1) * base ** (q - 2) if q > 1 else 0 * base
 
     def dictionary_curvature(self, P: Array, Q: Array) -> Array:
         return 2 * Q

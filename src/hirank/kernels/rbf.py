@@ -51,6 +51,10 @@ class RBF(Kernel):
         n, m = X.shape
         return np.broadcast_to(self._inverse_square() * np.eye(m, dtype=X.dtype), (n, m, m))
 
+    def metric_parts(self, X: Array) -> tuple[Array, Array]:
+        own = np.full(len(X), self._inverse_square(), X.dtype)
+        return own, np.zeros_like(own)
+
     def dictionary_curvature(self, P: Array, Q: Array) -> Array:
         H = 2 * Q
         H[np.diag_indices_from(H)] -= P.sum(axis=0) + 2 * Q.sum(axis=1)

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar, NamedTuple
 
 import numpy as np
 
 from hirank._typing import Array, BoolArray
 from hirank.core.masking import mask_entries
-from hirank.core.svt import spectral_norm
+from hirank.core.svt import leading_singular, spectral_norm
 from hirank.models.low_rank import Subspace, check_rank, filled_codes, ridge_codes
 from hirank.optim.loop import Solution, has_stalled, minimize
 from hirank.optim.trace import Monitor
@@ -31,6 +31,22 @@ class ALSConfig:
     tol: float = 1e-4
     max_exact_rank: int = 16  # beyond it, a step imputes first, which gains less and costs far less
     default_ridge: float = 1e-2  # for tables with too few entries to hold any out
+    # In tables with more entries, fewer ranks and ridges are compared (docs/notes/wide_tables.md).
+    large_size: int = 500_000
+    large_ridges: tuple[float, ...] = (1e-2, 1e-4, 1e-6)
+    large_ranks: tuple[int, ...] = (4, 8, 16, 24, 32, 48, 64)
+    large_rough_iter: int = 10
+
+    def for_table(self, shape: tuple[int, ...]) -> ALSConfig:
+        """Return the constants for a table of this shape, n x m."""
+        if shape[0] * shape[1] <= self.large_size:
+            return self
+        return replace(
+            self,
+            ridges=self.large_ridges,
+            ranks=self.large_ranks,
+            rough_iter=self.large_rough_iter,
+        )
 
 
 class Factors(NamedTuple):
@@ -50,9 +66,11 @@ class Factors(NamedTuple):
         return s / np.sqrt(len(self.U)) * Qt
 
     def _singular(self) -> tuple[Array, Array]:
-        _, s, Qt = np.linalg.svd(self.U @ self.V, full_matrices=False)
-        r = len(self.V)
-        return s[:r, None], Qt[:r]
+        # The singular values of U V are those of an r x r matrix: U V is never formed.
+        R = np.linalg.qr(self.U, mode="r")
+        Q, S = np.linalg.qr(self.V.T)
+        _, s, Qt = np.linalg.svd(R @ S.T, full_matrices=False)
+        return s[:, None], Qt @ Q.T
 
 
 @dataclass(frozen=True)
@@ -127,10 +145,9 @@ def grow_factors(
 def _extend_factors(X: Array, observed: BoolArray, factors: Factors, rank: int) -> Factors:
     """Return factors of a larger rank, with leading directions of the residual."""
     U, V = factors
-    P, s, Qt = np.linalg.svd(np.where(observed, X - U @ V, 0), full_matrices=False)
-    new = rank - len(V)
-    root = np.sqrt(s[:new])
-    return Factors(np.hstack([U, P[:, :new] * root]), np.vstack([V, root[:, None] * Qt[:new]]))
+    P, s, Qt = leading_singular(np.where(observed, X - U @ V, 0), rank - len(V))
+    root = np.sqrt(s)
+    return Factors(np.hstack([U, P * root]), np.vstack([V, root[:, None] * Qt]))
 
 
 def ranks_to(rank: int | None, shape: tuple[int, ...], config: ALSConfig) -> list[int]:
@@ -162,6 +179,7 @@ def select_rank(
 
     X, n x m, must be 0 where not observed. Without held-out entries, defaults are taken.
     """
+    config = config.for_table(X.shape)
     if not held_out.any():
         rank, ridge = rank or max(1, min(X.shape) // 2), ridge or config.default_ridge
         ranks = ranks_to(rank, X.shape, config)
@@ -219,6 +237,7 @@ def fit_low_rank(
     the way, the factors of the selection are taken.
     """
     X1, seen, constant = with_constant(X, observed)
+    config = config.for_table(X1.shape)
     ranks = ranks_to(selection.rank, X1.shape, config)
     *_, (rank, solution) = grow_factors(X1, seen, selection.ridge, ranks, monitor, config)
     factors = solution.state.factors if rank == selection.rank else selection.factors

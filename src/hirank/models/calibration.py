@@ -16,7 +16,7 @@ import numpy as np
 from scipy.special import ndtr
 
 from hirank._typing import Array, BoolArray, IntArray, Shape
-from hirank.models.mixture import Mixture
+from hirank.models.factor_analysis import GaussianModel
 
 MIN_ENTRIES = 10
 """Held-out entries below which all entries get the same width."""
@@ -166,7 +166,7 @@ class Calibration:
         X: Array,
         observed: BoolArray,
         covariates: Covariates,
-        mixture: Mixture | None,
+        mixture: GaussianModel | None,
         rng: np.random.Generator,
     ) -> Array:
         """Draw a completed table, n x v, for multiple imputation.
@@ -175,7 +175,7 @@ class Calibration:
         ----------
         X : n x v
             With imputed values; covariates are those of missing entries, row by row.
-        mixture : Mixture, optional
+        mixture : Mixture or FactorAnalyzer, optional
             Determines which errors in a row are correlated, and the skewness of each. Without it
             they are independent. The size of errors follows the scores in any case.
         """

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Annotated, Protocol
+from dataclasses import dataclass, fields
+from functools import cached_property
+from typing import Annotated, Any, Protocol
 
 import numpy as np
 
@@ -13,8 +14,9 @@ from hirank.core.bounds import Bounds
 from hirank.core.columns import ScaledTable
 from hirank.core.objective import coordinates
 from hirank.core.threads import Workers
-from hirank.models.out_of_sample import ROUNDS, ROWS_PER_BLOCK, complete_samples
+from hirank.models.out_of_sample import BLOCK, MAX_KEPT, ROUNDS, RowImputer
 from hirank.optim.path import Setting
+from hirank.optim.rows import ROWS_PER_BLOCK
 
 MAX_POINTS = 2000
 """Largest dictionary. The default rules take up to 800 points; time grows with their cube."""
@@ -49,7 +51,7 @@ class Dictionary:
 
     D: Annotated[Array, Shape("r v")]
     settings: tuple[Setting, ...]  # of the stages of the fit
-    rounds: int = ROUNDS  # evaluations per stage for new rows
+    rounds: int = ROUNDS  # evaluations per stage for new rows, at most
     bounds: Bounds | None = None  # of imputed values, v features in scaled units
 
     @property
@@ -63,20 +65,25 @@ class Dictionary:
         return len(self.settings) * points_work(self.D, self.rounds)
 
     def complete(self, X: Array, observed: BoolArray) -> Array:
-        with Workers() as workers:
-            return complete_samples(
-                X,
-                observed,
-                self.D,
-                self.settings,
-                workers,
-                rounds=self.rounds,
-                bounds=self.bounds,
-            )
+        imputer = self._kept if self._kept.nbytes <= MAX_KEPT else self._imputer()
+        with Workers(1 if len(X) <= BLOCK else None) as workers:
+            return imputer.complete(X, observed, workers)
 
     def coordinates(self, X: Array) -> Array:
         """Return completed rows in coordinates of the dictionary's span, n x v -> n x r."""
         return span_coordinates(X, self.D, self.settings)
+
+    @cached_property
+    def _kept(self) -> RowImputer:
+        """What imputes rows; what it computes once stays with the model, if it is not too much."""
+        return self._imputer()
+
+    def _imputer(self) -> RowImputer:
+        return RowImputer(self.D, self.settings, self.rounds, self.bounds)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the fields alone: what is computed from them is not copied, nor pickled."""
+        return {field.name: getattr(self, field.name) for field in fields(self)}
 
     def check(self) -> None:
         """Raise ValueError if the parts do not fit together."""

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property, partial, reduce
+from itertools import pairwise
 from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from hirank._typing import Array, BoolArray
-from hirank.core.threads import Workers
-from hirank.models.mixture import Group, Mixture, groups
+from hirank._compiled import core
+from hirank._typing import Array, BoolArray, IntArray
+from hirank.core.threads import MIN_SHARED_COST, Workers
+from hirank.models.mixture import BLOCK_COST, Group, Mixture, groups
 from hirank.optim.loop import minimize
 from hirank.optim.trace import Monitor
 
@@ -25,34 +28,64 @@ class EMConfig:
     max_iter: int = 10  # E-steps for each noise level and number of components
     tol: float = 2e-3  # root mean square change of the imputed values that ends the steps
     min_rows: int = 8  # of each half of a component that is split
-    max_components: int = 32
-    max_cost: float = 3e9  # multiplications in one step, which limits the number of components
+    max_components: int = 64
+    max_row_cost: float = 4e5  # multiplications per row of a step, which limits the components
     min_variance: float = 1e-9  # added to each variance, so that covariances have an inverse
     worse: float = 1.02  # times the lowest loss so far: smaller noise is not fitted any more
-    min_growth: float = 1.2  # factor; where `max_cost` is the limit, few more are not worth a fit
+    min_growth: float = 1.2  # factor; few more components are not worth a fit
     better: float = 0.98  # times the lowest loss so far: more components are worth it
+    max_small: int = 8  # components up to which growth goes on after one size that is not
 
 
 class EMFit(NamedTuple):
     """A mixture that was fitted to a table, and the table as the mixture imputes it."""
 
-    mixture: Mixture
+    model: Mixture
     noise: float
     filled: Array  # n x v
 
 
-class _Moments(NamedTuple):
-    """Sums over rows, weighted by how likely each row belongs to a component."""
+@dataclass(frozen=True)
+class IncompleteTable:
+    """A table with missing entries, and its rows in the groups in which they are processed.
 
-    weight: float
-    total: Array  # v; deviations from the mean of the component
-    square: Array  # v x v; their products, uncertainty included
+    The groups are computed once for all mixtures that are fitted to the table.
+    """
+
+    X: Array  # n x v; 0 where not observed
+    observed: BoolArray
+
+    @cached_property
+    def groups(self) -> list[Group]:
+        """Rows with about as many missing entries, for NumPy."""
+        return groups(self.observed)
+
+    @cached_property
+    def cost(self) -> float:
+        """The multiplications of a step with one component."""
+        v, missing = self.X.shape[1], (~self.observed).sum(axis=1)
+        return float(np.sum(2.0 * v**2 + np.minimum(missing, v - missing) ** 3.0 + 100.0))
+
+    @cached_property
+    def sorted_rows(self) -> tuple[IntArray, Array, BoolArray]:
+        """The rows such that those with equal patterns of missing entries follow each other."""
+        codes = np.packbits(self.observed, axis=1)
+        order = np.lexsort(codes.T) if codes.size else np.arange(len(codes))
+        return order, np.ascontiguousarray(self.X[order]), self.observed[order]
+
+
+class _Moments(NamedTuple):
+    """Sums over rows, weighted by how likely each row belongs to each of K components."""
+
+    counts: Array  # K
+    totals: Array  # K x v; deviations from the means of the components
+    squares: Array  # K x v x v; their products, uncertainty included
 
 
 @dataclass(frozen=True)
 class _State:
     mixture: Mixture
-    moments: list[list[_Moments]]  # per group of rows, per component; empty before the first E-step
+    moments: _Moments | None  # None before the first E-step
     imputed: Array  # n x v; conditional means, at observed entries too
     objective: float  # negative log-likelihood of a row, on average
     change: float  # root mean square change of `imputed`
@@ -62,66 +95,52 @@ class _State:
 class EM:
     """Expectation-maximization: a step is an M-step, except in the first, and an E-step."""
 
-    X: Array  # n x v; 0 where not observed
-    observed: BoolArray
+    table: IncompleteTable
     noise: float  # part of the variance of each feature that is noise
     workers: Workers
     config: EMConfig
     monotone: ClassVar[bool] = False  # noise and pooled covariances are not in the likelihood
 
     def init(self, start: Mixture) -> _State:
-        return _State(start, [], np.full(self.X.shape, np.inf), np.inf, np.inf)
+        return _State(start, None, np.full(self.table.X.shape, np.inf), np.inf, np.inf)
 
     def step(self, state: _State) -> _State:
         mixture = state.mixture
-        if state.moments:
+        if state.moments is not None:
             mixture = _m_step(mixture, state.moments, self.noise, self.config.min_variance)
-        work = partial(_e_step, mixture, self.X, self.observed)
-        results = [*self.workers.map(work, self._groups, self._cost * len(mixture))]
-        imputed = np.empty(self.X.shape)
-        for group, (_, values, _) in zip(self._groups, results, strict=True):
-            imputed[group.rows] = values
-        log_likelihood = sum(float(result[2]) for result in results) / len(self.X)
+        e_step = _e_step if core() is None else _compiled_e_step
+        moments, imputed, log_likelihood = e_step(mixture, self.table, self.workers)
         change = 0.0  # of a table without columns that vary
         if imputed.size:
             change = float(np.sqrt(np.mean((imputed - state.imputed) ** 2)))
-        return _State(mixture, [result[0] for result in results], imputed, -log_likelihood, change)
+        objective = -log_likelihood / len(imputed)
+        return _State(mixture, moments, imputed, objective, change)
 
     def terminate(self, state: _State, objectives: Sequence[float]) -> bool:
         return state.change < self.config.tol
-
-    @cached_property
-    def _groups(self) -> list[Group]:
-        return groups(self.observed)
-
-    @cached_property
-    def _cost(self) -> float:
-        v = self.X.shape[1]
-        return 4.0 * sum(group.at.size * (group.at.shape[1] + v) for group in self._groups)
 
 
 def fit_mixture(
     start: Mixture,
     noise: float,
-    X: Array,
-    observed: BoolArray,
+    table: IncompleteTable,
     *,
     workers: Workers,
     monitor: Monitor,
     max_iter: int | None = None,
     config: EMConfig | None = None,
 ) -> EMFit:
-    """Fit a mixture to a table, n x v, with 0 where not observed, from a mixture to start with."""
+    """Fit a mixture to a table from a mixture to start with."""
     config = config or EMConfig()
-    solver = EM(X, observed, noise, workers, config)
+    solver = EM(table, noise, workers, config)
     state = minimize(solver, start, max_iter=max_iter or config.max_iter, monitor=monitor).state
-    if not state.moments:
+    if state.moments is None:
         raise FloatingPointError("The likelihood of the rows is not finite. Use scale='robust'.")
-    return EMFit(state.mixture, noise, np.where(observed, X, state.imputed))
+    return EMFit(state.mixture, noise, np.where(table.observed, table.X, state.imputed))
 
 
 def grow_mixtures(
-    tables: Sequence[tuple[Array, BoolArray]],
+    tables: Sequence[IncompleteTable],
     loss: Callable[[Sequence[Array]], float],
     config: EMConfig,
     workers: Workers,
@@ -129,48 +148,63 @@ def grow_mixtures(
 ) -> Iterator[list[EMFit]]:
     """Yield mixtures of more and more components, each started from the one before.
 
-    The tables (X with 0 where not observed, and what is observed) are one table with different
-    entries held out; `loss` scores the tables as imputed. First one component is fitted with less
-    and less noise, then more components, until the loss does not fall any more.
+    The tables are one table with different entries held out; `loss` scores them as imputed. First
+    one component is fitted with less and less noise, then more components, until the loss does not
+    fall any more.
     """
 
     def fit(mixtures: list[Mixture], noise: float) -> list[EMFit]:
-        return [
-            fit_mixture(mixture, noise, *table, workers=workers, monitor=monitor, config=config)
-            for mixture, table in zip(mixtures, tables, strict=True)
-        ]
+        def fit_fold(fold: int) -> EMFit:
+            return fit_mixture(
+                mixtures[fold],
+                noise,
+                tables[fold],
+                workers=workers,
+                monitor=monitor,
+                config=config,
+            )
 
-    mixtures = [independent_gaussian(*table, config) for table in tables]
+        n, v = tables[0].X.shape
+        cost = 2.0 * len(tables) * len(mixtures[0]) * n * v**2
+        return [*workers.map(fit_fold, range(len(tables)), cost)]
+
+    mixtures = [independent_gaussian(table.X, table.observed, config) for table in tables]
     best: list[EMFit] = []
     lowest = np.inf
     for noise in config.noise_levels:
         fits = fit(mixtures, noise)
         yield fits
-        mixtures, found = [one.mixture for one in fits], loss([one.filled for one in fits])
+        mixtures, found = [one.model for one in fits], loss([one.filled for one in fits])
         if not best or found < lowest:
             best, lowest = fits, found
         if found > config.worse * lowest or monitor.stopped:
             break
     noise, fits, poor = max(best[0].noise, config.min_noise), best, 0
-    n_rows, limit = len(tables[0][0]), max_components(tables[0][1], config)
-    while poor < 2 and not monitor.stopped:
-        larger = [split_components(one.mixture, n_rows, limit, config.min_rows) for one in fits]
-        min_growth = config.min_growth if limit < config.max_components else 1.0  # costly: more
-        if len(larger[0]) <= min_growth * len(fits[0].mixture):
+    n_rows, limit = len(tables[0].X), max_components(tables[0].observed, config)
+    while not monitor.late:
+        larger = [split_components(one.model, n_rows, limit, config.min_rows) for one in fits]
+        if len(larger[0]) < config.min_growth * len(fits[0].model):
             return
         fits = fit(larger, noise)
         yield fits
         found = loss([one.filled for one in fits])
         poor = 0 if found < config.better * lowest else poor + 1
         lowest = min(lowest, found)
+        patience = 2 if len(fits[0].model) <= config.max_small else 1
+        if poor >= patience:
+            return
 
 
 def max_components(observed: BoolArray, config: EMConfig) -> int:
-    """Return how many components a table, n x v, allows; 0 if it is too large for any."""
+    """Return how many components a table, n x v, allows; 0 if it is too wide for any.
+
+    What counts is the work of a row, not that of the table: more rows allow more components.
+    """
     n, v = observed.shape
-    missing = (~observed).sum(axis=1).astype(float)
-    one = float(np.sum(missing**3)) + 2.0 * n * v**2 + 4.0 * v**3
-    return min(config.max_components, int(config.max_cost // one))
+    missing = (~observed).sum(axis=1)
+    solved = float(np.mean(missing**2.0 * np.minimum(missing, v - missing)))
+    row_cost = v**2 + solved / 2 + 2 * v**3 / n
+    return min(config.max_components, int(config.max_row_cost // max(row_cost, 1.0)))
 
 
 def split_components(mixture: Mixture, n: int, limit: int, min_rows: int = 8) -> Mixture:
@@ -199,44 +233,82 @@ def independent_gaussian(X: Array, observed: BoolArray, config: EMConfig | None 
     return Mixture(np.ones(1), np.nanmean(known, axis=0)[None], np.diag(variances)[None])
 
 
+def _compiled_e_step(
+    mixture: Mixture, table: IncompleteTable, workers: Workers
+) -> tuple[_Moments, Array, float]:
+    """Return the moments of the components, the imputed table, and its log-likelihood."""
+    module, arrays = core(), mixture.arrays
+    assert module is not None
+    order, X, observed = table.sorted_rows
+    cost = table.cost * len(mixture)
+    # The blocks, in whose order sums are added, do not depend on the number of threads.
+    count = max(1 if cost < MIN_SHARED_COST else 2, math.ceil(cost / BLOCK_COST))
+    bounds = [len(X) * i // count for i in range(count + 1)]
+    results = workers.map(
+        lambda block: module.mixture_moments(X[block], observed[block], *arrays),
+        [slice(*pair) for pair in pairwise(bounds)],
+        cost,
+    )
+    imputed = np.empty(X.shape)
+    moments, log_likelihood = None, 0.0
+    for (first, last), (values, *sums, likelihood) in zip(pairwise(bounds), results, strict=True):
+        imputed[order[first:last]] = values
+        log_likelihood += likelihood
+        moments = _Moments(*sums) if moments is None else _add(moments, _Moments(*sums))
+    assert moments is not None
+    return moments, imputed, log_likelihood
+
+
 def _e_step(
-    mixture: Mixture, X: Array, observed: BoolArray, group: Group
-) -> tuple[list[_Moments], Array, float]:
-    """Return the moments of each component, imputed values and log-likelihood of a group."""
-    log_likelihood, share, each = mixture.given(X, observed, group)
-    v = X.shape[1]
+    mixture: Mixture, table: IncompleteTable, workers: Workers
+) -> tuple[_Moments, Array, float]:
+    """Return the same without the compiled core."""
+    work = partial(_group_moments, mixture, table)
+    results = [*workers.map(work, table.groups, table.cost * len(mixture))]
+    imputed = np.empty(table.X.shape)
+    for group, (_, values, _) in zip(table.groups, results, strict=True):
+        imputed[group.rows] = values
+    moments = reduce(_add, [result[0] for result in results])
+    return moments, imputed, sum(result[2] for result in results)
+
+
+def _add(one: _Moments, other: _Moments) -> _Moments:
+    return _Moments(*(a + b for a, b in zip(one, other, strict=True)))
+
+
+def _group_moments(
+    mixture: Mixture, table: IncompleteTable, group: Group
+) -> tuple[_Moments, Array, float]:
+    """Return the moments of the components, imputed values and log-likelihood of a group."""
+    log_likelihood, share, each = mixture.given(table.X, table.observed, group)
+    v = table.X.shape[1]
     cells = (group.at[:, :, None] * (v + 1) + group.at[:, None, :]).ravel()
-    moments, imputed = [], np.zeros((len(group.rows), v))
-    for w, one, component in zip(share.T, each, mixture.components, strict=True):
+    parts, imputed = [], np.zeros((len(group.rows), v))
+    for w, one, mean in zip(share.T, each, mixture.means, strict=True):
         imputed += w[:, None] * one.fill
-        d = one.fill - component.mean
+        d = one.fill - mean
         between = (d.T * w) @ d
         within = np.bincount(cells, (w[:, None, None] * one.C).ravel(), (v + 1) ** 2)
         square = between + within.reshape(v + 1, v + 1)[:v, :v]
-        moments.append(_Moments(float(w.sum()), w @ d, square))
+        parts.append((float(w.sum()), w @ d, square))
+    counts, totals, squares = zip(*parts, strict=True)
+    moments = _Moments(np.array(counts), np.array(totals), np.array(squares))
     return moments, imputed, float(log_likelihood.sum())
 
 
-def _m_step(
-    mixture: Mixture, moments: list[list[_Moments]], noise: float, min_variance: float
-) -> Mixture:
+def _m_step(mixture: Mixture, moments: _Moments, noise: float, min_variance: float) -> Mixture:
     v = mixture.means.shape[1]
-    counts, means, scatters = [], [], []
-    for component, parts in zip(mixture.components, zip(*moments, strict=True), strict=True):
-        count = sum(part.weight for part in parts)
-        if count < 1:
-            continue  # no row belongs to it
-        shift = np.sum([part.total for part in parts], axis=0) / count
-        square = np.sum([part.square for part in parts], axis=0)
-        counts.append(count)
-        means.append(component.mean + shift)
-        scatters.append(square - count * np.outer(shift, shift))
-    weights = np.array(counts)
-    pooled = np.sum(scatters, axis=0) / weights.sum()
+    used = moments.counts >= 1  # no row belongs to the others
+    counts = moments.counts[used]
+    shifts = moments.totals[used] / counts[:, None]
+    scatters = moments.squares[used] - counts[:, None, None] * (
+        shifts[:, :, None] * shifts[:, None, :]
+    )
+    pooled = scatters.sum(axis=0) / counts.sum()
     # A few rows do not determine v (v + 1) / 2 numbers: the pooled covariance counts as v rows.
     prior = v if len(counts) > 1 else 0
-    covariances = []
-    for count, scatter in zip(counts, scatters, strict=True):
-        S = (scatter + prior * pooled) / (count + prior)
-        covariances.append((S + S.T) / 2 + np.diag(noise * np.diag(S) + min_variance))
-    return Mixture(weights / weights.sum(), np.array(means), np.array(covariances))
+    S = (scatters + prior * pooled) / (counts + prior)[:, None, None]
+    S = (S + S.transpose(0, 2, 1)) / 2
+    diagonal = np.einsum("kii->ki", S)
+    diagonal += noise * diagonal + min_variance
+    return Mixture(counts / counts.sum(), mixture.means[used] + shifts, S)

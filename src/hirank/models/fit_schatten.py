@@ -23,6 +23,7 @@ from hirank.models.fit_dictionary import RESTART_AFTER
 from hirank.optim.irls import IRLS
 from hirank.optim.loop import minimize
 from hirank.optim.path import (
+    WINDOW,
     PathPoint,
     Setting,
     Stage,
@@ -37,6 +38,8 @@ from hirank.optim.trace import Monitor
 FIRST_SMOOTHING, LAST_SMOOTHING = 1e-1, 1e-8  # of the path, in units of the mean of k(x, x)
 EXACT_SMOOTHINGS = 1e-10, 1e-12  # further ones for new rows, if no landmark had missing entries
 TRIMMED_SMOOTHING = 1e-6  # in stages below, landmarks end with the smoothing
+ROUNDING = 1e-3  # part of the smoothing that counts as rounding: nothing closer to a span matters
+MAX_SHARE = 0.75  # of rows that are landmarks: beyond, the whole kernel matrix is as cheap
 N_NARROW = 3  # stages of a dictionary's path, in place of the first of the own one, for new rows
 MIN_LANDMARKS, MAX_LANDMARKS = 150, 400  # of the automatic rule
 
@@ -57,12 +60,16 @@ class SchattenPath:
     smoothing: float = LAST_SMOOTHING  # of the last stage
     max_iter: int = 100
     tol: float = 1e-3
+    decades: float = 1.0  # by which the smoothing falls from one stage to the next
+    window: int = WINDOW  # steps over which a stage is judged
 
     @property
     def stages(self) -> tuple[Stage, ...]:
-        """Return the stages, a decade of smoothing each."""
+        """Return the stages, along which the smoothing falls by a constant factor."""
         first, last = max(FIRST_SMOOTHING, self.smoothing), self.smoothing
-        gammas = np.geomspace(first, last, max(1, round(float(np.log10(first / last))) + 1))
+        gammas = np.geomspace(
+            first, last, max(1, round(float(np.log10(first / last)) / self.decades) + 1)
+        )
         return tuple(Stage(self.bandwidth, float(gamma)) for gamma in gammas)
 
     def landmarks(self, X: Array, setting: Setting, enough: float = 0.0) -> IntArray | None:
@@ -70,8 +77,12 @@ class SchattenPath:
 
         They end where all images are within a squared distance of `enough` from their span.
         """
-        r = default_n_landmarks(len(X)) if self.n_landmarks is None else self.n_landmarks
-        return None if r >= len(X) else pick_landmarks(X, setting.kernel, r, enough)
+        n = len(X)
+        r = default_n_landmarks(n) if self.n_landmarks is None else self.n_landmarks
+        if r >= n and not enough:
+            return None
+        landmarks = pick_landmarks(X, setting.kernel, r, enough)
+        return None if r >= n and len(landmarks) > MAX_SHARE * n else landmarks
 
     def model(
         self,
@@ -124,14 +135,17 @@ class SchattenFitter:
     monitor: Monitor
     workers: Workers
     bounds: Bounds | None = None  # of the other entries, in scaled units
+    restarts: bool = True  # of rows that fit badly, between stages
 
     def fit_stage(self, path: SchattenPath, number: int, X: Array) -> SchattenEnd:
         """Fit one stage from an imputed table X, n x m, whose free entries are in the bounds."""
         setting = resolve_stage(path.stages[number], path.kernel, X, X)
-        # At the end of the path, what is closer to their span than the smoothing is rounding, and
-        # landmarks that follow it keep a fit from becoming exact (docs/notes/schatten.md).
-        trimmed = path.n_landmarks is None and path.stages[number].beta < TRIMMED_SMOOTHING
-        landmarks = path.landmarks(X, setting, setting.beta if trimmed else 0.0)
+        # What is much closer to the span of landmarks than the smoothing changes nothing. At the
+        # end of the path all that is closer is rounding, and landmarks that follow it keep a fit
+        # from becoming exact (docs/notes/schatten.md).
+        part = 1.0 if path.stages[number].beta < TRIMMED_SMOOTHING else ROUNDING
+        enough = part * setting.beta if path.n_landmarks is None else 0.0
+        landmarks = path.landmarks(X, setting, enough)
         solver = IRLS(
             self.fixed,
             self.workers,
@@ -139,13 +153,15 @@ class SchattenFitter:
             tol=path.tol,
             power=path.power,
             landmarks=landmarks,
+            window=path.window,
         )
         X, reason = self._minimize(solver, PathPoint(setting, X, X), path.max_iter)
         return SchattenEnd(X, X.copy() if landmarks is None else X[landmarks], setting, reason)
 
     def restart(self, number: int, end: SchattenEnd) -> Array:
         """Return the table, n x m, from which the stage after `number` starts."""
-        return self.restart_rows(end) if number in RESTART_AFTER else end.X
+        again = self.restarts and number in RESTART_AFTER
+        return self.restart_rows(end) if again else end.X
 
     def restart_rows(self, end: SchattenEnd) -> Array:
         """Return a table, n x m, with rows that fit badly in better places."""
@@ -160,5 +176,5 @@ class SchattenFitter:
             solution = minimize(solver, start, max_iter=max_iter, monitor=self.monitor)
             return solution.state.X(), solution.reason
         value, _ = solver.problem(start).evaluate(start.X[:0, 0], self.workers)
-        self.monitor.record(value, self.monitor.stages)
+        self.monitor.record(value, self.monitor.begin_stage())
         return start.X, StopReason.NOTHING_TO_FIT

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Annotated
 
@@ -54,16 +55,20 @@ class Subspace:
 
     def codes(self, X: Array, observed: BoolArray) -> Array:
         """Return codes of rows, n x m -> n x r; no row affects the result of another."""
+        codes = np.zeros((len(X), len(self.basis)))
+        for part, gram, right in self.systems(X, observed):
+            codes[part] = np.linalg.solve(gram, right)[:, :, 0]
+        return codes
+
+    def systems(self, X: Array, observed: BoolArray) -> Iterator[tuple[slice, Array, Array]]:
+        """Yield rows p of X, n x m, and the systems for their codes, p x r x r and p x r x 1."""
         B, (r, m) = self.basis, self.basis.shape
-        codes = np.zeros((len(X), r))
         size = max(1, CHUNK // max(1, r * m))
         for start in range(0, len(X), size):
             part = slice(start, start + size)
             seen = np.where(observed[part, None, :], B, 0)
             gram = seen @ B.T + self.ridge * np.eye(r)
-            right = seen @ np.where(observed[part], X[part], 0)[:, :, None]
-            codes[part] = np.linalg.solve(gram, right)[:, :, 0]
-        return codes
+            yield part, gram, seen @ np.where(observed[part], X[part], 0)[:, :, None]
 
 
 def ridge_codes(X: Array, observed: BoolArray, basis: Array, ridge: float) -> Array:

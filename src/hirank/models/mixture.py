@@ -13,6 +13,7 @@ from typing import Annotated, NamedTuple
 import numpy as np
 from scipy.special import logsumexp
 
+from hirank._compiled import core
 from hirank._typing import Array, BoolArray, IntArray, Shape
 
 CHUNK = 400_000
@@ -21,7 +22,9 @@ WIDTHS = (0, 1, 2, 3, 4, 6, 8, 10, 12, 16, 20, 24, 32, 40, 48, 64, 80, 96, 128)
 """Rows with about as many missing entries are processed together; the matrices of a group have one
 of these widths, or the largest number of missing entries in the table."""
 MAX_COMPONENTS = 100
-"""Of a model file; fits have up to 32."""
+"""Of a model file; fits have up to 64."""
+BLOCK_COST = 1e8
+"""Multiplications in one call of the compiled core, which an interrupt has to wait for."""
 
 
 @dataclass(frozen=True)
@@ -69,20 +72,17 @@ class Gaussian:
     """One component."""
 
     mean: Array  # v
-    covariance: Array  # v x v
-
-    @cached_property
-    def _precision(self) -> tuple[Array, float]:
-        inverse = np.linalg.inv(self.covariance).astype(np.float64, copy=False)
-        return inverse, float(np.linalg.slogdet(self.covariance)[1])
+    precision: Array  # v x v; inverse of the covariance
+    log_det: float  # of the covariance
 
     def given(self, X: Array, observed: BoolArray, group: Group) -> Given:
         """Return the distribution of a group of rows of X, n x v, given their observed entries."""
-        P, log_det = self._precision
+        P = self.precision
         x, seen = X[group.rows], observed[group.rows]
         g, v = x.shape
         d = np.where(seen, x - self.mean, 0)
-        pull = d @ P
+        # Row by row: what one product of all rows rounds to depends on how many there are.
+        pull = (d[:, None] @ P)[:, 0]
         at = np.minimum(group.at, v - 1)
         A = np.where(group.pairs, P[at[:, :, None], at[:, None, :]], np.eye(at.shape[1]))
         C = np.linalg.inv(A)
@@ -92,8 +92,20 @@ class Gaussian:
         np.put_along_axis(fill, group.at, move + np.append(self.mean, 0)[group.at], axis=1)
         square = (d * pull).sum(axis=1) + (move * b).sum(axis=1)
         known = seen.sum(axis=1)
-        log_density = -(log_det + np.linalg.slogdet(A)[1] + square + known * np.log(2 * np.pi)) / 2
+        log_density = (
+            -(self.log_det + np.linalg.slogdet(A)[1] + square + known * np.log(2 * np.pi)) / 2
+        )
         return Given(log_density, fill[:, :v], C)
+
+
+class MixtureArrays(NamedTuple):
+    """What rows are imputed with, in double precision and C order."""
+
+    log_weights: Array  # K
+    means: Array  # K x v
+    covariances: Array  # K x v x v
+    precisions: Array  # K x v x v; inverse covariances
+    log_dets: Array  # K; of the covariances
 
 
 @dataclass(frozen=True)
@@ -127,23 +139,65 @@ class Mixture:
             check_covariance(covariance)
 
     @cached_property
+    def arrays(self) -> MixtureArrays:
+        """The arrays that rows are imputed with, computed at first use."""
+        S = np.ascontiguousarray(self.covariances, np.float64)
+        with np.errstate(divide="ignore"):
+            log_weights = np.log(self.weights, dtype=np.float64)
+        return MixtureArrays(
+            log_weights,
+            np.ascontiguousarray(self.means, np.float64),
+            S,
+            np.ascontiguousarray(np.linalg.inv(S)),
+            np.linalg.slogdet(S)[1],
+        )
+
+    @cached_property
     def components(self) -> list[Gaussian]:
-        return [Gaussian(m, S) for m, S in zip(self.means, self.covariances, strict=True)]
+        _, means, _, precisions, log_dets = self.arrays
+        parts = zip(means, precisions, log_dets.tolist(), strict=True)
+        return [Gaussian(*part) for part in parts]
 
     def given(
         self, X: Array, observed: BoolArray, group: Group
     ) -> tuple[Array, Array, list[Given]]:
         """Return log likelihoods, g, shares, g x K, and conditionals of a group of rows of X."""
         each = [component.given(X, observed, group) for component in self.components]
-        joint = np.stack([one.log_density for one in each], axis=1) + np.log(self.weights)
+        joint = np.stack([one.log_density for one in each], axis=1) + self.arrays.log_weights
         log_likelihood = logsumexp(joint, axis=1)
         return log_likelihood, np.exp(joint - log_likelihood[:, None]), each
 
     def complete(self, X: Array, observed: BoolArray) -> Array:
-        return self.conditional(X, observed)[0]
+        if core() is None:
+            return self._conditional(X, observed)[0]
+        return self._compiled_conditional(X, observed, deviations=False)[0]
 
     def conditional(self, X: Array, observed: BoolArray) -> tuple[Array, Array]:
         """Return conditional means and standard deviations, n x v each; X and 0 if observed."""
+        if core() is None:
+            return self._conditional(X, observed)
+        return self._compiled_conditional(X, observed, deviations=True)
+
+    def _compiled_conditional(
+        self, X: Array, observed: BoolArray, *, deviations: bool
+    ) -> tuple[Array, Array]:
+        module = core()
+        assert module is not None
+        X = np.ascontiguousarray(X, np.float64)
+        observed = np.ascontiguousarray(observed)
+        size = max(1, int(BLOCK_COST / max(self.work, 1.0)))
+        parts = [
+            module.mixture_conditional(
+                X[i : i + size], observed[i : i + size], *self.arrays, deviations
+            )
+            for i in range(0, max(len(X), 1), size)
+        ]
+        if len(parts) == 1:
+            return parts[0]
+        means, spreads = zip(*parts, strict=True)
+        return np.concatenate(means), np.concatenate(spreads)
+
+    def _conditional(self, X: Array, observed: BoolArray) -> tuple[Array, Array]:
         n, v = X.shape
         means, variances = np.array(X, np.float64), np.zeros((n, v + 1))
         for group in groups(observed):

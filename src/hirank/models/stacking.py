@@ -11,8 +11,9 @@ from scipy.optimize import nnls
 from hirank._typing import Array, BoolArray, IntArray, Shape
 from hirank.core.bounds import Bounds, clip_missing
 from hirank.models.dictionary import Dictionary
+from hirank.models.factor_analysis import GaussianModel
 from hirank.models.low_rank import Subspace
-from hirank.models.mixture import Mixture
+from hirank.models.routed import RoutedDictionaries
 from hirank.models.weighted import WeightedModel
 
 MIN_WEIGHT = 0.03
@@ -33,7 +34,7 @@ points, the most that the default rules take, need 2e10."""
 class Stack:
     """The weighted mean of the values that several models impute: a `RowModel`."""
 
-    models: tuple[Dictionary | Mixture | Subspace | WeightedModel, ...]
+    models: tuple[Dictionary | GaussianModel | Subspace | WeightedModel | RoutedDictionaries, ...]
     weights: Annotated[Array, Shape("p")]  # nonnegative, with sum 1
     families: tuple[str, ...]  # p names; models of one family differ by their random start
     bounds: Bounds | None = None  # of imputed values, v features in scaled units

@@ -135,21 +135,44 @@ class Algorithm2Stream:
     def append(
         self, rows: Array, config: Algorithm2Config, *, impute: bool = False
     ) -> tuple[Algorithm2Stream, Array | None]:
-        """Return the stream after rows, each with a value; with `impute`, also the rows imputed.
+        """Return the stream after rows; with `impute`, also the rows imputed.
 
         One by one, they are imputed in the course of the algorithm; in mini-batches, which may not
-        be full yet, before it.
+        be full yet, before it. Nothing is learned from rows without values, which stay missing.
         """
+        some = np.flatnonzero(~np.isnan(rows).all(axis=1))
+        samples = self.samples + len(rows)
+        if not len(some):
+            return replace(self, samples=samples), None
         stream = replace(
-            self, pending=np.concatenate([self.pending, rows]), samples=self.samples + len(rows)
+            self,
+            pending=np.concatenate([self.pending, rows[some]]),
+            samples=self.samples + int(some[-1]) + 1,
         )
         if self.model is None:
-            return (stream if stream.needs(config) > 0 else stream.learn(config)), None
+            stream = stream if stream.needs(config) > 0 else stream.learn(config)
+            return replace(stream, samples=samples), None
         whole = len(stream.pending) // config.batch_size * config.batch_size
         at_once = config.batch_size == 1 and not len(self.pending)
-        before = self.model.complete(rows) if impute and not at_once else None
-        learned, filled = stream._learn(whole, config)
-        return learned, filled if impute and before is None else before
+        before = self.complete(rows, config) if impute and not at_once else None
+        learned, done = stream._learn(whole, config)
+        if impute and before is None:
+            before = rows.copy()
+            before[some] = done
+        return replace(learned, samples=samples), before
+
+    @property
+    def can_impute(self) -> bool:
+        """Whether there is a model that imputes rows."""
+        return self.model is not None
+
+    def complete(self, rows: Array, config: Algorithm2Config) -> Array:
+        """Return rows, n x m, imputed; those without usable values stay missing."""
+        assert self.model is not None
+        filled, usable = rows.copy(), self.model.has_observed(rows)
+        if usable.any():
+            filled[usable] = self.model.complete(rows[usable])
+        return filled
 
     def learn(self, config: Algorithm2Config) -> Algorithm2Stream:
         """Return the stream after it has learned from all pending rows."""

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from hirank._typing import Array
 from hirank.kernels import Kernel
+from hirank.online.mixing import MixConfig
+from hirank.online.ordered import OrderedConfig
 from hirank.optim.algorithm3 import Algorithm3Config
 from hirank.optim.path import SolverConfig, Stage
 
@@ -33,6 +35,14 @@ class LowRankConfig:
 
 
 @dataclass(frozen=True)
+class ArrivalConfig:
+    """How filters take part."""
+
+    ordered: OrderedConfig = field(default_factory=OrderedConfig)
+    mix: MixConfig = field(default_factory=lambda: MixConfig(max_ratio=1e6, pooled_entries=50.0))
+
+
+@dataclass(frozen=True)
 class WindowConfig:
     """Settings of a stream with a window; each constant was measured (docs/notes/online.md)."""
 
@@ -47,6 +57,8 @@ class WindowConfig:
     monitor: bool  # hold out a few entries of each row and predict them
     refit_on_drift: bool  # fit again when these predictions become worse
     low_rank: LowRankConfig | None = None  # None: dictionaries only
+    old_errors: float = 0.1  # what errors of the model before a refit count for in the mix
+    arrival: ArrivalConfig | None = None  # how filters take part; None: rows are not in order
     growth: float = 2.0  # the path is fitted again when the window has grown by this factor,
     young_growth: float = 1.5  # by this one if it has fewer rows than a stream starts with
     rounds: int = 10  # evaluations per stage for rows on arrival; a table takes more

@@ -26,6 +26,8 @@ POOR_MEDIAN = 0.4
 """Median error of the column mean, in standard deviations."""
 MAX_ERROR = 1e9
 """Largest error that is kept, so that an outlier does not make sums overflow."""
+MAX_ENTRIES = 2**53
+"""Most entries of a line of the history."""
 NEGLIGIBLE = 1e-3
 """Median error below which a change does not matter."""
 MAX_LINES = 1000
@@ -46,10 +48,14 @@ class PrequentialScores:
     def check(self) -> None:
         """Raise ValueError if the parts do not fit together."""
         errors, entries = self.history["error"], self.history["entries"]
-        if (self.errors < 0).any() or not ((errors >= 0) & (errors < np.inf)).all():
-            raise ValueError("errors must be finite and not negative")
-        if (entries <= 0).any():
-            raise ValueError("each line of the history must have entries")
+        if max(len(self.errors) / MAX_ERRORS, len(self.history) / MAX_LINES) > 1:
+            raise ValueError(f"at most {MAX_ERRORS} errors and {MAX_LINES} lines are kept")
+        # Of a larger error the square, and of more entries the sum of two lines, may overflow.
+        limit = 1.01 * MAX_ERROR  # means may be rounded upward
+        if not all(((x >= 0) & (x <= limit)).all() for x in (self.errors, errors)):
+            raise ValueError(f"errors must be between 0 and {MAX_ERROR:g}")
+        if ((entries <= 0) | (entries > MAX_ENTRIES)).any():
+            raise ValueError(f"each line of the history must have 1 to {MAX_ENTRIES} entries")
 
     def add(self, errors: Array, samples: int) -> PrequentialScores:
         """Return the scores with the absolute errors of a batch that ends at row `samples`."""

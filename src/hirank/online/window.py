@@ -21,17 +21,20 @@ from typing import Annotated
 
 import numpy as np
 
-from hirank._typing import Array, Shape
+from hirank._typing import Array, BoolArray, Shape
 from hirank.core.columns import Columns
-from hirank.core.masking import mask_entries, mask_row_entries
+from hirank.core.masking import mask_entries
 from hirank.core.threads import Workers
 from hirank.models.fit_dictionary import DictionaryProblem, fit_dictionary, fit_path
 from hirank.models.refine_dictionary import grow_dictionary, refine_dictionary, renew_dictionary
+from hirank.online.arrival import PRIOR, FeatureErrors, hold_out, impute, score
 from hirank.online.buffer import Buffer, WindowModel, column_means, pad_features
 from hirank.online.config import WindowConfig
 from hirank.online.fitted_window import FittedWindow, refit_low_rank, select_model
 from hirank.online.low_rank import Landmarks
-from hirank.online.prequential import PrequentialScores
+from hirank.online.mixing import MixConfig, PredictionMix
+from hirank.online.ordered import Expected, OrderedState
+from hirank.online.prequential import MAX_ERROR, PrequentialScores
 from hirank.online.rescale import (
     deviation,
     has_new_feature,
@@ -70,8 +73,13 @@ class StreamState:
     seed: int
     pending: Annotated[Array, Shape("p m", finite=False)]  # rows since the last batch
     buffer: Buffer
+    mix: PredictionMix  # of filters and model
+    feature_errors: FeatureErrors
     model: WindowModel | None = None
+    ordered: OrderedState | None = None  # the filters; None if rows are not in order
+    expected: Expected | None = None  # by the filters, of the pending rows
     scores: PrequentialScores = field(default_factory=PrequentialScores)
+    model_scores: PrequentialScores | None = None  # without filters; None: they are the same
     samples: int = 0  # rows seen, also those without any value
     batches: int = 0  # learned from
     fitted_rows: int = 0  # rows in the window when the path was last fitted
@@ -85,62 +93,117 @@ class StreamState:
     def empty(cls, width: int, seed: int) -> StreamState:
         """Return a stream that has seen no rows."""
         rows = np.zeros((0, width))
-        return cls(width, seed, rows, Buffer.from_rows(rows))
+        mix = PredictionMix.start(width, PRIOR)
+        return cls(width, seed, rows, Buffer.from_rows(rows), mix, FeatureErrors.none(width))
 
-    def add_features(self, count: int) -> StreamState:
+    def add_features(self, count: int, config: WindowConfig) -> StreamState:
         """Return the stream with so many features more, which had no values so far."""
+        ordered, filters = self.ordered, config.arrival
+        if ordered is not None and filters is not None:
+            ordered = ordered.add_features(count, filters.ordered)
         return replace(
             self,
             width=self.width + count,
             pending=pad_features(self.pending, count, np.nan),
             buffer=self.buffer.add_features(count),
+            mix=self.mix.add_features(count),
+            feature_errors=self.feature_errors.add_features(count),
             model=None if self.model is None else self.model.add_features(count),
+            ordered=ordered,
+            expected=None if self.expected is None else self.expected.add_features(count),
         )
+
+    @property
+    def can_impute(self) -> bool:
+        """Whether there is a model or a filter that imputes rows."""
+        return self.model is not None or self.ordered is not None
 
     def means(self) -> Array:
         """Return the column means, m: those of the model, otherwise of the rows at hand, or NaN."""
         means = np.full(self.width, np.nan) if self.model is None else self.model.means
+        if not np.isnan(means).any():
+            return means
         rows = np.concatenate([self.buffer.rows, self.pending])
         return np.where(np.isnan(means), column_means(rows), means)
+
+    def unit(self) -> Array:
+        """Return the standard deviations in which errors are measured, m; NaN if constant."""
+        if self.model is not None:
+            return self.model.unit
+        if self.ordered is None:
+            return np.full(self.width, np.nan)
+        varies = self.ordered.moments.square > 0
+        return np.where(varies, self.ordered.moments.deviation, np.nan)
+
+    @property
+    def drift_scores(self) -> PrequentialScores:
+        """The errors of the model, which show that the distribution has changed."""
+        return self.scores if self.model_scores is None else self.model_scores
 
     def needs(self, config: WindowConfig) -> int:
         """Return how many rows are missing until something is learned."""
         size = config.batch_size if self.model is not None else config.n_warmup
         return size - len(self.pending)
 
+    def complete(self, rows: Array, config: WindowConfig) -> Array:
+        """Return rows, n x m, imputed, each as if it were the next; NaN where nothing is known."""
+        filters, expected = config.arrival, None
+        if filters is not None and self.ordered is not None:
+            expected = self.ordered.complete(rows, filters.ordered)
+        return self._impute(rows, expected, config)
+
     def append(
         self, rows: Array, config: WindowConfig, *, impute: bool = False
     ) -> tuple[StreamState, Array | None]:
-        """Return the stream after rows, at most as many as it needs, each with a value.
+        """Return the stream after rows, of which at most as many as it needs have a value.
 
-        With `impute`, and if there is a model, also return the rows as imputed before anything is
-        learned from them.
+        With `impute`, also return the rows as imputed before anything is learned from them, NaN
+        where nothing is known; None if there is neither a model nor a filter.
         """
-        filled = self.model.complete(rows) if impute and self.model is not None else None
+        filters, ordered, expected = config.arrival, self.ordered, None
+        if filters is not None:
+            ordered = ordered or OrderedState.empty(self.width, filters.ordered)
+            ordered, expected = ordered.append(rows, filters.ordered)
+        known = self.model is not None or expected is not None
+        filled = self._impute(rows, expected, config) if impute and known else None
+        some: BoolArray = ~np.asarray(np.isnan(rows).all(axis=1))
         state = replace(
             self,
-            pending=np.concatenate([self.pending, rows]),
+            pending=np.concatenate([self.pending, rows[some]]),
+            ordered=ordered,
+            expected=self._join_expected(expected, some),
             samples=self.samples + len(rows),
         )
         return (state if state.needs(config) > 0 else state.learn(config)), filled
 
+    def _impute(self, rows: Array, expected: Expected | None, config: WindowConfig) -> Array:
+        weights = MixConfig() if config.arrival is None else config.arrival.mix
+        return impute(rows, self.model, expected, self.mix, weights)
+
+    def _join_expected(self, expected: Expected | None, some: BoolArray) -> Expected | None:
+        """Return what was expected of the pending rows and of some of the new ones."""
+        if expected is None:
+            return None
+        before = self.expected
+        if before is None or len(before.ages) != len(self.pending):  # time was None before
+            before = Expected.nothing(self.pending.shape)
+        return Expected.join([before, expected.at(some)])
+
     def learn(self, config: WindowConfig) -> StreamState:
         """Return the stream after it has learned from the pending rows."""
         rng = np.random.default_rng([self.seed, self.batches])
-        batch = Buffer.from_rows(self.pending)
-        state = replace(self, pending=self.pending[:0], batches=self.batches + 1)
+        state, batch = _score(self, config, rng)
+        state = replace(state, pending=self.pending[:0], expected=None, batches=self.batches + 1)
         if self.model is None:
             state = replace(state, buffer=batch.last(config.window), rest=config.min_rest)
             return _start(state, config, rng, Update.STARTED)
-        batch, errors = _predict_held_out(batch, self.model, config, rng)
-        scores = self.scores.add(errors, self.samples)
+        scores = state.drift_scores
         poor = config.refit_on_drift and scores.poor and (scores.jumped or self.suspect > 0)
         buffer = self.buffer.extend(batch).last(config.window)
         state = replace(
             state,
             buffer=buffer,
             model=update_means(self.model, buffer),
-            scores=scores,
             rested=self.rested + 1,
             suspect=self.suspect + len(batch) if poor else 0,
         )
@@ -155,6 +218,15 @@ class StreamState:
             raise ValueError("pending must not be infinite, seed below 2**32 and rest positive")
         if self.samples < max(len(self.pending), self.fitted_rows):
             raise ValueError("samples must count all rows")
+        widths = {len(self.mix.entries), len(self.feature_errors.entries)}
+        if self.ordered is not None:
+            widths.add(len(self.ordered.ages))
+        if self.expected is not None:
+            widths.add(self.expected.ages.shape[1])
+            if len(self.expected.ages) != len(self.pending):
+                raise ValueError("expected must describe the pending rows")
+        if widths != {m} or len(self.mix.prior) != len(PRIOR):
+            raise ValueError(f"filters, mix and errors must describe {m} features")
         if self.model is not None and (len(self.model.unit) != m or not len(self.buffer)):
             raise ValueError(f"the model must have {m} features, and rows that it was fitted to")
 
@@ -174,7 +246,7 @@ def next_update(state: StreamState, config: WindowConfig) -> tuple[Update, Cause
         return Update.REFITTED, Cause.WINDOW
     # Predictions as poor as means: the next batch decides whether to restart. Until then, wait.
     if state.rested >= state.rest and not state.suspect:
-        if config.refit_on_drift and state.scores.jumped:
+        if config.refit_on_drift and state.drift_scores.jumped:
             return Update.REFITTED, Cause.ERRORS
         change = scale_change(state.buffer, model, config)
         if change > config.broken_scale:
@@ -192,7 +264,8 @@ def _update(state: StreamState, config: WindowConfig, rng: np.random.Generator) 
     if cause is Cause.POOR:
         recent = replace(state, buffer=state.buffer.last(state.suspect), suspect=0)
         restarted = _start(recent, config, rng, update, cause)
-        return replace(restarted, scores=state.scores.forget())
+        by_model = None if state.model_scores is None else state.model_scores.forget()
+        return replace(restarted, scores=state.scores.forget(), model_scores=by_model)
     if update is Update.RESTARTED:
         return _start(state, config, rng, update, cause)
     refitted = _refit(state, config, rng, cause)
@@ -342,22 +415,51 @@ def _with_model(
         state,
         buffer=replace(state.buffer, filled=filled),
         model=model,
+        mix=state.mix.discount(config.old_errors),  # of another model
         fitted_rows=len(rows),
         rested=0,
     )
 
 
-def _predict_held_out(
-    batch: Buffer, model: WindowModel, config: WindowConfig, rng: np.random.Generator
-) -> tuple[Buffer, Array]:
-    """Impute a batch, and predict a few entries that are held out; also return their errors."""
-    rows = batch.rows
+def _score(
+    state: StreamState, config: WindowConfig, rng: np.random.Generator
+) -> tuple[StreamState, Buffer]:
+    """Return the stream with the errors at held-out entries of the pending rows.
+
+    Also return these rows as the model imputes them, with what it predicted for held-out entries.
+    """
+    rows, model, expected = state.pending, state.model, state.expected
     held_out = np.zeros(rows.shape, bool)
-    if config.monitor:
-        features = model.features
-        held_out[:, features] = mask_row_entries(~np.isnan(rows[:, features]), rng)
-    filled = model.complete(np.where(held_out, np.nan, rows))
-    predicted = np.where(held_out, filled, np.nan)
+    features = np.arange(state.width) if model is None else model.features
+    if (config.monitor and model is not None) or expected is not None:
+        ages = None if expected is None else expected.ages[:, features]
+        held_out[:, features] = hold_out(rows[:, features], ages, rng)
+    batch, by_model = Buffer.from_rows(rows), np.full(rows.shape, np.nan)
+    if model is not None:
+        filled = model.complete(np.where(held_out, np.nan, rows))
+        by_model = np.where(held_out, filled, np.nan)
+        batch = Buffer(rows, np.where(np.isnan(rows), filled, rows), by_model)
+    mix, mixed = state.mix, by_model
+    if expected is not None and config.arrival is not None:
+        mix, mixed = score(rows, by_model, expected, held_out, mix, config.arrival.mix)
+    if not config.monitor:
+        return replace(state, mix=mix), batch
+    unit = state.unit()
     with np.errstate(over="ignore"):
-        errors = (np.abs(filled - rows) / model.unit)[held_out]
-    return Buffer(rows, np.where(np.isnan(rows), filled, rows), predicted), errors
+        errors, model_errors = (np.abs(one - rows) / unit for one in (mixed, by_model))
+    model_scores = state.drift_scores if expected is not None else state.model_scores
+    if model_scores is not None:
+        found = model_errors[held_out & ~np.isnan(model_errors)]
+        model_scores = model_scores.add(found, state.samples)
+    at = held_out & ~np.isnan(errors)
+    by_feature = state.feature_errors
+    for row in np.flatnonzero(at.any(axis=1)):
+        some = np.flatnonzero(at[row])
+        by_feature = by_feature.add(some, np.minimum(errors[row, some], MAX_ERROR))
+    return replace(
+        state,
+        mix=mix,
+        feature_errors=by_feature,
+        scores=state.scores.add(errors[at], state.samples),
+        model_scores=model_scores,
+    ), batch

@@ -11,6 +11,7 @@ from typing import Annotated, NamedTuple
 
 import numpy as np
 
+from hirank import _compiled
 from hirank._typing import Array, BoolArray, Shape
 from hirank.kernels import RBF, Kernel, Poly
 from hirank.optim.algorithm2_steps import sweep
@@ -94,8 +95,6 @@ def paper_pass(
     tol: float = 1e-5,
     momentum: float = MOMENTUM,
     relaxation: float = RELAXATION,
-    compiled: bool = True,
-    rows_per_call: int = 1000,
 ) -> Pass:
     """Pass over the rows of X, n x m, in order; return X completed, codes, the stream and costs.
 
@@ -125,10 +124,6 @@ def paper_pass(
         eta of the paper: the part of the last step that is added to the next.
     relaxation : float
         tau of the paper, above 1: how much the curvature is overstated.
-    compiled : bool
-        Run the compiled form, where Numba is installed.
-    rows_per_call : int
-        About as many rows run at once: compiled code cannot be interrupted.
 
     Examples
     --------
@@ -145,33 +140,30 @@ def paper_pass(
     True
     """
     degree, constant = _kernel_numbers(setting.kernel)
-    # Always the same combination of types: another would be compiled anew.
     given = np.asarray(X, np.float64)
     X, Z, D, last_D = (np.array(a, np.float64, order="C") for a in (X, Z, stream.D, stream.last_D))
-    m, rejected, costs = X.shape[1], stream.rejected, np.full((len(X), 2), np.nan)
-    batch_size, pass_over = int(batch_size), sweep if compiled else sweep.plain
-    rows = batch_size * max(1, rows_per_call // batch_size)
-    for start in range(0, len(X), rows):
-        part = slice(start, start + rows)
-        missing = np.pad(~observed[part], ((0, 0), (1, -(m + 1) % 8))).astype(np.float64)
-        with np.errstate(all="ignore"):  # the plain form rejects numbers that are not finite
-            rejected += pass_over(
-                X[part],
-                Z[part],
-                missing,
-                D,
-                last_D,
-                costs[part],
-                degree,
-                constant,
-                float(setting.beta),
-                float(setting.alpha),
-                batch_size,
-                int(max_inner),
-                float(tol),
-                float(momentum),
-                float(relaxation),
-            )
+    observed, costs = np.ascontiguousarray(observed, bool), np.full((len(X), 2), np.nan)
+    core = _compiled.core()
+    pass_over = sweep if core is None else core.algorithm2_pass
+    with np.errstate(all="ignore"):  # samples with numbers that are not finite are rejected
+        rejected = pass_over(
+            X,
+            Z,
+            observed,
+            D,
+            last_D,
+            costs,
+            degree,
+            constant,
+            float(setting.beta),
+            float(setting.alpha),
+            int(batch_size),
+            int(max_inner),
+            float(tol),
+            float(momentum),
+            float(relaxation),
+        )
+    rejected += stream.rejected
     return Pass(np.where(observed, given, X), Z, Algorithm2State(D, last_D, rejected), costs)
 
 

@@ -12,13 +12,15 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from hirank._compiled import core
 from hirank._typing import Array, BoolArray, IntArray
 from hirank.core.bounds import Bounds, Box
-from hirank.core.curvature import inverse_curvature
+from hirank.core.curvature import inverse_curvature, is_dense
 from hirank.core.schatten import Penalty
 from hirank.core.threads import Workers
 from hirank.optim import quasi_newton as qn
-from hirank.optim.lbfgs import LBFGS, MAX_CURVATURE, LBFGSState
+from hirank.optim.descent import Descent, compiled_kernel, compiled_limits
+from hirank.optim.lbfgs import LBFGS, LBFGSState
 from hirank.optim.loop import has_stalled
 from hirank.optim.path import WINDOW, PathPoint
 
@@ -30,6 +32,7 @@ class IRLS(LBFGS):
     renew: int = 40
     power: float = 0.5
     landmarks: IntArray | None = None
+    window: int = WINDOW  # steps over which a stage is judged
 
     def problem(self, start: PathPoint) -> FreeEntries:
         """Return the objective of the stage of a starting point."""
@@ -38,10 +41,10 @@ class IRLS(LBFGS):
 
     def init(self, start: PathPoint) -> LBFGSState:
         # With an age of 1, curvature is renewed at every step whose number `renew` divides.
-        return replace(self._evaluate(self.problem(start), start.X[~self.observed]), age=1)
+        return replace(self._begin(self.problem(start), start.X[~self.observed]), age=1)
 
     def terminate(self, state: LBFGSState, objectives: Sequence[float]) -> bool:
-        return has_stalled(objectives, self.tol, WINDOW)
+        return has_stalled(objectives, self.tol, self.window)
 
 
 @dataclass(frozen=True)
@@ -73,26 +76,40 @@ class FreeEntries:
         """Return value and gradient at a point; an infinite value where it is out of range."""
         try:
             with np.errstate(over="ignore", invalid="ignore"):
-                at = self.penalty(self.X(vector), self.landmarks)
+                at = self.penalty(self.X(vector), self.landmarks, workers)
         except np.linalg.LinAlgError:
             return np.inf, np.zeros_like(vector)
         if not np.isfinite(at.value):
             return np.inf, np.zeros_like(vector)
         return at.value, at.gradient[self.free]
 
-    def precondition(self, vector: Array, workers: Workers) -> qn.Precondition | None:
+    def precondition(self, vector: Array, workers: Workers) -> qn.Precondition:
         """Return the inverse curvature of the least squares in each sample."""
         X, free = self.X(vector), self.free
-        if X.size * X.shape[1] > MAX_CURVATURE:
-            return None
-        basis = self.penalty(X, self.landmarks).basis
-        inverses, unit = inverse_curvature(X, basis, workers, free)
+        basis = self.penalty(X, self.landmarks, workers).basis
+        inverse = inverse_curvature(X, basis, workers, free)
 
         def apply(vectors: Array) -> Array:
-            size = np.abs(vectors).max(initial=0) or 1.0
-            full = np.zeros(X.shape, np.float32)
-            full[free] = vectors[0] / size
-            moves = np.matmul(inverses, full[:, :, None])[:, :, 0]
-            return moves[free][None].astype(np.float64) * (size / unit)
+            full = np.zeros(X.shape, X.dtype)
+            full[free] = vectors[0]
+            return inverse(full)[free][None]
 
         return apply
+
+    def compiled(self, vector: Array, memory: int, workers: Workers) -> Descent | None:
+        """Return the compiled form of the stage at a vector; None if there is none."""
+        module, penalty = core(), self.penalty
+        kernel, X = compiled_kernel(penalty.kernel), self.table
+        if module is None or kernel is None or X.dtype != np.float64 or not is_dense(*X.shape):
+            return None
+        state: Descent = module.begin_penalty(
+            np.ascontiguousarray(self.X(vector)),
+            np.ascontiguousarray(~self.free),
+            [] if self.landmarks is None else self.landmarks.tolist(),
+            **kernel,
+            gamma=penalty.gamma,
+            power=penalty.power,
+            **compiled_limits(self.box()),
+            memory=memory,
+        )
+        return state

@@ -4,34 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Protocol
+from typing import ClassVar
 
 import numpy as np
 
+from hirank._compiled import core
 from hirank._typing import Array, BoolArray, IntArray
 from hirank.core.bounds import Bounds, Box
-from hirank.core.curvature import inverse_curvature
+from hirank.core.curvature import inverse_curvature, is_dense
 from hirank.core.objective import codes, reduced_gradient
-from hirank.core.threads import Workers, row_blocks
+from hirank.core.threads import Workers
 from hirank.optim import quasi_newton as qn
+from hirank.optim.descent import Descent, Problem, begin, compiled_kernel, compiled_limits
 from hirank.optim.path import PathPoint, Setting, has_converged
 
-MAX_CURVATURE = 250_000_000  # entries of the n x m x m curvature, one gigabyte: beyond, do without
 MIN_USE = 1e-3  # of a point, in units of the mean, so that unused points do not jump
-
-
-class Problem(Protocol):
-    """An objective of one vector, which consists of the missing entries of X and perhaps more."""
-
-    def X(self, vector: Array) -> Array: ...
-
-    def D(self, vector: Array) -> Array: ...  # the dictionary, r x m
-
-    def box(self) -> Box | None: ...  # the limits of the vector, 1 x N
-
-    def evaluate(self, vector: Array, workers: Workers) -> tuple[float, Array]: ...
-
-    def precondition(self, vector: Array, workers: Workers) -> qn.Precondition | None: ...
 
 
 @dataclass(frozen=True)
@@ -76,29 +63,45 @@ class _Joint:
         k = len(self.missing)
         use = np.square(codes(X, basis)).sum(axis=0)  # diagonal of Z'Z
         use = np.maximum(use, MIN_USE * use.mean()) + np.finfo(use.dtype).tiny
-        of_points, point_unit = inverse_curvature(D, basis, workers)
-        of_points /= use[:, None, None].astype(np.float32)
-        of_samples = None
-        if k and X.size * X.shape[1] <= MAX_CURVATURE:
-            free = np.zeros(X.shape, bool)
-            free.ravel()[self.missing] = True
-            of_samples, unit = inverse_curvature(X, basis, workers, free)
+        of_points = inverse_curvature(D, basis, workers)
+        free = np.zeros(X.shape, bool)
+        free.ravel()[self.missing] = True
+        of_samples = inverse_curvature(X, basis, workers, free) if k else None
 
         def apply(vectors: Array) -> Array:
             out = np.empty_like(vectors)
-            if of_samples is None:
-                out[0, :k] = vectors[0, :k]
-            else:
+            if of_samples is not None:
                 full = np.zeros(X.shape, X.dtype)
                 full.ravel()[self.missing] = vectors[0, :k]
-                moves = _row_products(of_samples, full, workers).ravel()[self.missing]
-                np.divide(moves, unit, out=out[0, :k])
+                out[0, :k] = of_samples(full).ravel()[self.missing]
             points = vectors[0, k:].reshape(self.shape)
-            moves = _row_products(of_points, points, workers).ravel()
-            np.divide(moves, point_unit, out=out[0, k:])
+            out[0, k:] = (of_points(points) / use[:, None]).ravel()
             return out
 
         return apply
+
+    def compiled(self, vector: Array, memory: int, workers: Workers) -> Descent | None:
+        """Return the compiled form of the stage at a vector; None if there is none."""
+        module, kernel = core(), compiled_kernel(self.setting.kernel)
+        X, D = self.template, self.D(vector)
+        dense = is_dense(*X.shape) and is_dense(*D.shape)
+        if module is None or kernel is None or X.dtype != np.float64 or not dense:
+            return None
+        observed = np.ones(X.shape, bool)
+        observed.ravel()[self.missing] = False
+        cost = 1.0 * len(X) * len(D) * (X.shape[1] + len(D))
+        state: Descent = module.begin_stage(
+            np.ascontiguousarray(self.X(vector)),
+            observed,
+            np.ascontiguousarray(D),
+            **kernel,
+            beta=self.setting.beta,
+            alpha=self.setting.alpha,
+            **compiled_limits(self.box()),
+            memory=memory,
+            n_threads=workers.count(cost),
+        )
+        return state
 
     def evaluate(self, vector: Array, workers: Workers) -> tuple[float, Array]:
         """Return F and its gradient; F is infinite where the dictionary has collapsed."""
@@ -120,18 +123,18 @@ class LBFGSState:
     """Where the vector of a problem stands."""
 
     problem: Problem
-    rows: qn.Rows  # one row: the vector of the problem
+    descent: Descent
     age: int  # steps since the curvature was measured
 
     @property
     def objective(self) -> float:
-        return float(self.rows.value[0])
+        return self.descent.value
 
     def X(self) -> Array:
-        return self.problem.X(self.rows.x[0])
+        return self.problem.X(self.descent.x)
 
     def D(self) -> Array:
-        return self.problem.D(self.rows.x[0])
+        return self.problem.D(self.descent.x)
 
 
 @dataclass(frozen=True)
@@ -166,41 +169,16 @@ class LBFGS:
     def init(self, start: PathPoint) -> LBFGSState:
         setting, X, D = start
         problem = _Joint(setting, X, np.flatnonzero(~self.observed), D.shape, self.bounds)
-        return self._evaluate(problem, problem.pack(X, D))
+        return self._begin(problem, problem.pack(X, D))
 
-    def _evaluate(self, problem: Problem, vector: Array) -> LBFGSState:
-        value, gradient = problem.evaluate(vector, self.workers)
-        return self._begin(problem, vector[None], np.array([value]), gradient[None])
-
-    def _begin(self, problem: Problem, vector: Array, value: Array, gradient: Array) -> LBFGSState:
-        guide = problem.precondition(vector[0], self.workers)
-        rows = qn.begin(vector, value, gradient, self.memory, guide, problem.box())
-        return LBFGSState(problem, rows, 0)
+    def _begin(self, problem: Problem, vector: Array) -> LBFGSState:
+        return LBFGSState(problem, begin(problem, vector, self.memory, self.workers), 0)
 
     def step(self, state: LBFGSState) -> LBFGSState:
-        if state.age >= self.renew:
-            rows = state.rows
-            state = self._begin(state.problem, rows.x, rows.value, rows.gradient)
-        point = qn.trial(state.rows)
-        value, gradient = state.problem.evaluate(point[0], self.workers)
-        rows = qn.update(state.rows, point, np.array([value]), gradient[None])
-        return LBFGSState(state.problem, rows, state.age + 1)
+        descent, age = state.descent, state.age
+        if age >= self.renew:
+            descent, age = descent.renew(), 0
+        return LBFGSState(state.problem, descent.step(), age + 1)
 
     def terminate(self, state: LBFGSState, objectives: Sequence[float]) -> bool:
         return has_converged(objectives, self.tol)
-
-
-def _row_products(matrices: Array, rows: Array, workers: Workers) -> Array:
-    """Return each matrix times its row, b x m x m and b x m -> b x m, by single precision."""
-    size = np.abs(rows).max(initial=0) or 1.0
-    rows = (rows / size).astype(np.float32)
-    out = np.empty_like(rows)
-
-    def block(part: slice) -> None:
-        np.matmul(matrices[part], rows[part, :, None], out=out[part, :, None])
-
-    # Reading the matrices takes about ten times as long as multiplying.
-    cost = 10.0 * matrices.size
-    for _ in workers.map(block, row_blocks(len(rows), matrices[0].nbytes, cost), cost):
-        pass
-    return out * size

@@ -58,7 +58,7 @@ def minimize(solver: Solver[S], start: Any, *, max_iter: int, monitor: Monitor) 
     monotone solver is returned, and the latest finite one of any other.
     """
     state = best = solver.init(start)
-    objectives, stage = [state.objective], monitor.stages
+    objectives, stage = [state.objective], monitor.begin_stage()
     for _ in range(max_iter):
         state = solver.step(state)
         objectives.append(state.objective)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Annotated, NamedTuple, Protocol, TypeVar
 
 import numpy as np
@@ -185,8 +186,9 @@ def has_converged(objectives: Sequence[float], tol: float) -> bool:
     return tol > 0 and has_stalled(objectives, tol, WINDOW)
 
 
+@lru_cache
 def default_path(
-    bandwidths: Sequence[float] = BANDWIDTHS,
+    bandwidths: tuple[float, ...] = BANDWIDTHS,
     last_beta: float = LAST_BETA,
     first_beta: float = FIRST_BETA,
 ) -> tuple[Stage, ...]:

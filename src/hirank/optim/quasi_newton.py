@@ -14,11 +14,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
-from hirank._typing import Array, BoolArray
+from hirank._typing import Array, BoolArray, IntArray
 from hirank.core.bounds import Box
 
 SUFFICIENT = 1e-4  # part of the decrease predicted by the slope that a step must reach (Armijo)
@@ -86,23 +87,73 @@ def begin(
     )
 
 
+class Minima(NamedTuple):
+    """Where many small problems ended."""
+
+    x: Array  # b x N
+    value: Array  # b
+    evaluations: IntArray  # b
+
+
 def minimize_rows(
-    evaluate: Callable[[Array], tuple[Array, Array]],
+    evaluate: Callable[[Array, IntArray], tuple[Array, Array]],
     x: Array,
     *,
     rounds: int,
     memory: int,
     box: Box | None = None,
-) -> Rows:
-    """Take so many rounds from x, b x N; `evaluate` returns values, b, and gradients, b x N.
+    inverses: Array | None = None,
+    tolerance: float = 0.0,
+    min_decrease: float = 0.0,
+) -> Minima:
+    """Take up to so many rounds from x, b x N, of which none is recorded.
 
-    For many small problems, of which no round is recorded.
+    ``evaluate(points, rows)`` returns the values and gradients of the problems at the positions
+    `rows`. `inverses`, b x N x N, are guesses at the inverse Hessians. A row ends where no entry of
+    its next step is larger than `tolerance`, or where that step promises no decrease larger than
+    `min_decrease`; it is not evaluated any more.
     """
-    rows = begin(x, *evaluate(x), memory, box=box)
+    active = np.arange(len(x))
+    guide = None if inverses is None else partial(_apply, inverses)
+    rows = begin(x, *evaluate(x, active), memory, guide, box)
+    end = Minima(rows.x.copy(), rows.value.copy(), np.ones(len(x), np.intp))
     for _ in range(rounds):
+        largest = np.abs(rows.direction).max(axis=1, initial=0)
+        promised = -dot(rows.gradient, rows.direction) / 2
+        going = (largest > tolerance) & (promised > min_decrease)
+        if not going.all():
+            active, rows = active[going], _select(rows, going)
+            if inverses is not None:
+                inverses = inverses[going]
+                rows = replace(rows, precondition=partial(_apply, inverses))
+        if not len(active):
+            break
         point = trial(rows)
-        rows = update(rows, point, *evaluate(point))
-    return rows
+        rows = update(rows, point, *evaluate(point, active))
+        end.x[active], end.value[active] = rows.x, rows.value
+        end.evaluations[active] += 1
+    return end
+
+
+def _apply(matrices: Array, v: Array) -> Array:
+    """Return the products of b x N x N matrices with b x N vectors, each on its own."""
+    product: Array = (matrices @ v[:, :, None])[:, :, 0]
+    return product
+
+
+def _select(rows: Rows, kept: BoolArray) -> Rows:
+    """Return some of the rows."""
+    return replace(
+        rows,
+        **{
+            name: getattr(rows, name)[kept]
+            for name in ("x", "value", "gradient", "direction", "length", "gamma")
+        },
+        history=tuple(
+            None if pair is None else Pair(*(part[kept] for part in pair)) for pair in rows.history
+        ),
+        box=None if rows.box is None else Box(rows.box.lower[kept], rows.box.upper[kept]),
+    )
 
 
 def trial(rows: Rows) -> Array:

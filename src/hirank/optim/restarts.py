@@ -12,11 +12,11 @@ from typing import NamedTuple
 import numpy as np
 
 from hirank._typing import Array, BoolArray, IntArray
-from hirank.core.bounds import Bounds, clip_missing, make_box
+from hirank.core.bounds import Bounds, clip_missing
 from hirank.core.objective import Basis, codes, gradient_without
 from hirank.core.threads import Workers
 from hirank.optim.path import Setting
-from hirank.optim.quasi_newton import minimize_rows
+from hirank.optim.rows import RowRules, RowSolver
 
 MIN_SHARE = 0.5  # of all use of a point, with which a sample owns it
 WORST = 0.1  # part of the samples that restart from elsewhere
@@ -157,20 +157,19 @@ def _solve(
     bounds: Bounds | None,
 ) -> tuple[Array, Array]:
     """Minimize each sample's part of F without its own point; return places, b x m, and values."""
-
-    def block(rows: slice) -> tuple[Array, Array]:
-        def evaluate(x: Array) -> tuple[Array, Array]:
-            value, gradient = gradient_without(x, basis, own.point[rows], own.owns[rows])
-            return value.astype(np.float64), np.where(observed[rows], 0, gradient)
-
-        box = make_box(bounds, observed[rows], X.dtype)
-        found = minimize_rows(evaluate, X[rows], rounds=ROUNDS, memory=MEMORY, box=box)
-        return found.x, found.value
-
     b, m = X.shape
     if b == 0:
         return X, np.zeros(0)
+    solver, rules = RowSolver.prepare(basis), RowRules(ROUNDS, MEMORY)
+    places = np.array(X, dtype=np.float64, order="C")
+    observed = np.ascontiguousarray(observed)
+    left_out = np.where(own.owns, own.point, -1)
+
+    def block(rows: slice) -> Array:
+        x, seen, without = places[rows], observed[rows], left_out[rows]
+        return solver.minimize(x, seen, rules, bounds=bounds, left_out=without).value
+
     blocks = [slice(i, min(i + BLOCK, b)) for i in range(0, b, BLOCK)]
     cost = 1.0 * ROUNDS * b * len(basis.D) * (m + len(basis.D))
-    places, values = zip(*workers.map(block, blocks, cost), strict=True)
-    return np.concatenate(places), np.concatenate(values)
+    values = np.concatenate([*workers.map(block, blocks, cost)])
+    return places.astype(X.dtype, copy=False), values

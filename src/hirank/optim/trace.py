@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from hirank._text import plural
 from hirank._typing import Shape
+from hirank.core.threads import position
 from hirank.exceptions import StopReason
 
 TRACE = np.dtype(
@@ -108,11 +109,14 @@ class Monitor:
     max_time : float, optional
         Seconds after which the fit stops.
     subscriber : function of a ProgressEvent, optional
+    began : float, optional
+        When the fit began, by `perf_counter`; now by default.
 
     Notes
     -----
-    Threads may share a monitor. Steps that are taken after the fit was stopped, to bring a method
-    to an end, are not recorded.
+    Threads may share a monitor: the trace is in the order in which one thread would have taken the
+    steps. Steps that are taken after the fit was stopped, to bring a method to an end, are not
+    recorded.
     """
 
     def __init__(
@@ -121,11 +125,15 @@ class Monitor:
         *,
         max_time: float | None = None,
         subscriber: Subscriber | None = None,
+        began: float | None = None,
     ) -> None:
         self.callback, self.max_time, self.subscriber = callback, max_time, subscriber
         self.reason: StopReason | None = None  # set once the fit has to stop
         self._lines: list[Step] = []
-        self._began = perf_counter()
+        self._positions: list[tuple[int, ...]] = []  # of the steps
+        self._stages = 0
+        self._shortened = False  # the time limit made the fit leave something out
+        self._began = perf_counter() if began is None else began
         self._lock = Lock()
 
     def record(self, objective: float, stage: int = 0) -> StopReason | None:
@@ -135,6 +143,8 @@ class Monitor:
                 return self.reason
             line = Step(self.steps + 1, stage, float(objective), self.seconds)
             self._lines.append(line)
+            self._stages = max(self._stages, stage + 1)
+            self._positions.append(position())
             if self.max_time is not None and self.seconds > self.max_time:
                 self.reason = StopReason.MAX_TIME
             if self.callback is not None and self.callback(line):
@@ -153,9 +163,17 @@ class Monitor:
 
     @property
     def late(self) -> bool:
-        """Return whether the search has to end, so that time is left to refit what it found."""
-        late = self.max_time is not None and self.seconds > SEARCH_SHARE * self.max_time
-        return self.stopped or late
+        """Return whether the search has to end, so that time is left to refit what it found.
+
+        Who asks leaves the rest out if so: the fit then counts as ended by the time limit.
+        """
+        if self.max_time is not None and self.seconds > SEARCH_SHARE * self.max_time:
+            self.shorten()
+        return self.stopped or self._shortened
+
+    def shorten(self) -> None:
+        """Note that something was left out because of the time limit."""
+        self._shortened = True
 
     @property
     def seconds(self) -> float:
@@ -169,20 +187,34 @@ class Monitor:
 
     @property
     def stages(self) -> int:
-        """Return the number of stages begun so far, which is the number of the next one."""
-        return self._lines[-1].stage + 1 if self._lines else 0
+        """Return the number of stages begun so far."""
+        return self._stages
+
+    def begin_stage(self) -> int:
+        """Return the number of a stage that begins."""
+        with self._lock:
+            self._stages += 1
+            return self._stages - 1
 
     @property
     def trace(self) -> NDArray[np.void]:
         """Return all steps; columns step, stage, objective, seconds."""
-        return np.array(self._lines, dtype=TRACE)
+        order = sorted(range(self.steps), key=self._positions.__getitem__)
+        lines = np.array([self._lines[i] for i in order], dtype=TRACE)
+        # Steps and stages are numbered again: threads took them in another order.
+        begun = list(dict.fromkeys(lines["stage"].tolist()))
+        numbers = dict(zip(begun, sorted(begun), strict=True))
+        lines["step"] = np.arange(1, len(lines) + 1)
+        lines["stage"] = [numbers[stage] for stage in lines["stage"].tolist()]
+        return lines
 
     def finish_search(self, selected: str) -> RunInfo:
         """Return how a search went; `selected` describes what it has selected."""
-        if self.reason is not None:
-            stop = describe_stop(self.reason, steps=self.steps, max_time=self.max_time)
+        reason = self.reason or (StopReason.MAX_TIME if self._shortened else None)
+        if reason is not None:
+            stop = describe_stop(reason, steps=self.steps, max_time=self.max_time)
             selected = f"{stop} {selected}"
-        return RunInfo(np.nan, self.reason or StopReason.CONVERGED, selected, self.trace)
+        return RunInfo(np.nan, reason or StopReason.CONVERGED, selected, self.trace)
 
     def finish(
         self, reason: StopReason, *, objective: float | None = None, **limits: Any
@@ -238,7 +270,7 @@ def describe_stop(
         f"{steps}.",
         StopReason.MAX_ITER: f"Reached {limit}={max_iter} ({plural(steps, 'step')} in all). If the "
         f"objective in trace_ is still falling, a larger {limit} may help.",
-        StopReason.MAX_TIME: f"Reached max_time={max_time or 0:g} seconds at step {steps}.",
+        StopReason.MAX_TIME: f"Ended by max_time={max_time or 0:g} seconds at step {steps}.",
         StopReason.CALLBACK: f"Stopped by the callback at step {steps}.",
         StopReason.DIVERGED: f"Diverged by step {steps}: the objective was not finite, or stayed "
         "above its start. The best point before that was returned. Scale the data; with KFMC, use "

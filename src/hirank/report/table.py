@@ -8,13 +8,12 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted
 
 from hirank._typing import Array, BoolArray, IntArray
 from hirank.estimators.imputer import Imputer
 from hirank.estimators.plot_data import column_names, restore_columns
-from hirank.estimators.validation import is_missing
+from hirank.estimators.validation import is_missing, to_floats
 
 
 @dataclass(frozen=True)
@@ -80,7 +79,7 @@ def make_table(
         raise TypeError(f"model must be a fitted hirank.Imputer; got {type(model).__name__}.")
     check_is_fitted(model)
     names = getattr(X, "columns", None) if names is None else names
-    table = _to_floats(X)
+    table = to_floats(X)
     n, m = table.shape
     if m != model.n_features_in_:
         raise ValueError(
@@ -107,12 +106,8 @@ def _to_text(label: object) -> str:
     return str(label).encode("utf-8", "replace").decode("utf-8")
 
 
-def _to_floats(values: Any) -> Array:
-    return check_array(values, dtype=np.float64, ensure_all_finite="allow-nan")
-
-
 def _to_shape(name: str, values: Any, table: Array, has_values: BoolArray) -> Array:
-    found = restore_columns(_to_floats(values), has_values)
+    found = restore_columns(to_floats(values), has_values)
     if found.shape != table.shape:
         raise ValueError(
             f"{name} must have the shape of X, {table.shape}, or only its columns with values; "

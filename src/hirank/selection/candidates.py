@@ -10,9 +10,16 @@ from typing import ClassVar
 import numpy as np
 
 from hirank._text import plural
-from hirank._typing import Array
-from hirank.models.als import fit_low_rank, select_rank, with_constant
-from hirank.models.em import EMFit, fit_mixture, grow_mixtures, independent_gaussian, max_components
+from hirank.models.als import RankSelection, fit_low_rank, select_rank, with_constant
+from hirank.models.em import (
+    EMFit,
+    IncompleteTable,
+    fit_mixture,
+    grow_mixtures,
+    independent_gaussian,
+    max_components,
+)
+from hirank.models.fit_factors import fit_factors, ranks_for, select_factors
 from hirank.selection.trial import FIT_FAILURES, Refit, SearchData, Trial
 
 
@@ -50,7 +57,9 @@ class GaussianMixtures:
         config = data.config.mixture
         if not max_components(data.observed, config):
             return
-        tables = [(np.where(training, data.X, 0), training) for training in data.training]
+        tables = [
+            IncompleteTable(np.where(training, data.X, 0), training) for training in data.training
+        ]
         growing = grow_mixtures(tables, data.loss, config, data.workers, data.monitor)
         n_trials, began = 0, perf_counter()
         while True:
@@ -68,7 +77,7 @@ class GaussianMixtures:
             began = perf_counter()
 
     def _scored(self, fits: list[EMFit], data: SearchData, seconds: float) -> Trial:
-        size = len(fits[0].mixture)
+        size = len(fits[0].model)
         params = {"n_components": size, "noise": fits[0].noise}
         label, family = "one Gaussian", self.family
         if size > 1:
@@ -89,21 +98,57 @@ class GaussianMixtures:
     def refit(self, trial: Trial, data: SearchData, n_models: int | None) -> list[Refit]:
         """Fit the mixtures of the folds to all observed entries; one Gaussian only once."""
         fits: list[EMFit] = trial.state
-        count = 1 if len(fits[0].mixture) == 1 else n_models or data.config.n_models
-        refits = [
-            fit_mixture(
-                fit.mixture,
-                fit.noise,
-                data.X,
-                data.observed,
+        count = 1 if len(fits[0].model) == 1 else n_models or data.config.n_models
+        table = IncompleteTable(data.X, data.observed)
+
+        def refit(start: EMFit) -> Refit:
+            fit = fit_mixture(
+                start.model,
+                start.noise,
+                table,
                 workers=data.workers,
                 monitor=data.monitor,
                 max_iter=data.config.mixture_refit_steps,
                 config=data.config.mixture,
             )
-            for fit in fits[:count]
-        ]
-        return [Refit(fit.filled, fit.mixture) for fit in refits]
+            return Refit(fit.filled, fit.model)
+
+        starts = fits[:count]
+        cost = 2.0 * len(starts) * len(starts[0].model) * data.X.size * data.X.shape[1]
+        return [*data.workers.map(refit, starts, cost)]
+
+
+@dataclass(frozen=True)
+class FactorAnalysis:
+    """Low rank and a noise of each feature: takes the place of one Gaussian in wide tables."""
+
+    family: ClassVar[str] = "factor analysis"
+
+    def trials(self, data: SearchData, best: Trial | None) -> Iterator[Trial]:
+        """Yield one trial, of the rank with the lowest loss; none for narrow tables."""
+        began, config = perf_counter(), data.config.factors
+        if not ranks_for(data.X.shape, config):
+            return
+        tables = [(np.where(training, data.X, 0), training) for training in data.training]
+        fits = select_factors(tables, data.loss, config, data.workers, data.monitor)
+        rank = len(fits[0].model.loadings)
+        label = f"factor analysis ({plural(rank, 'factor')})"
+        filled, seconds = [fit.filled for fit in fits], perf_counter() - began
+        yield Trial.scored(
+            self, label, {"n_components": rank}, filled, data, seconds, state=fits, linear=True
+        ).report(data)
+
+    def refit(self, trial: Trial, data: SearchData, n_models: int | None) -> list[Refit]:
+        """Fit the factors of the first fold to all observed entries."""
+        fit = fit_factors(
+            trial.state[0].model,
+            data.X,
+            data.observed,
+            workers=data.workers,
+            monitor=data.monitor,
+            config=data.config.factors,
+        )
+        return [Refit(fit.filled, fit.model)]
 
 
 @dataclass(frozen=True)
@@ -114,22 +159,27 @@ class LowRank:
 
     def trials(self, data: SearchData, best: Trial | None) -> Iterator[Trial]:
         """Yield one trial: rank and ridge are selected on each fold, the middle rank is kept."""
-        began, filled, selections = perf_counter(), [], []
-        config = data.config.low_rank
-        for held_out, training in zip(data.folds, data.training, strict=True):
+        began, config = perf_counter(), data.config.low_rank
+
+        def select(fold: int) -> RankSelection:
             # The size of the constant feature must not depend on held-out entries either.
-            constant = with_constant(data.X, training)[0][:, -1:]
-            none = np.zeros((len(held_out), 1), bool)
-            selection = select_rank(
+            constant = with_constant(data.X, training[fold])[0][:, -1:]
+            none = np.zeros((len(constant), 1), bool)
+            return select_rank(
                 np.hstack([data.X, constant]),
                 np.hstack([data.observed, ~none]),
-                np.hstack([held_out, none]),
+                np.hstack([data.folds[fold], none]),
                 monitor=data.monitor,
                 config=config,
             )
-            imputed: Array = (selection.factors.U @ selection.factors.V)[:, :-1]
-            filled.append(np.where(training, data.X, imputed))
-            selections.append(selection)
+
+        training = data.training
+        cost = float(len(training) * data.X.size * min(data.X.shape))
+        selections = [*data.workers.map(select, range(len(training)), cost)]
+        filled = [
+            np.where(one, data.X, (selection.factors.U @ selection.factors.V)[:, :-1])
+            for one, selection in zip(training, selections, strict=True)
+        ]
         middle = sorted(selections, key=lambda one: one.rank)[len(selections) // 2]
         params = {"n_components": middle.rank - 1, "ridge": middle.ridge}
         label = f"low rank ({plural(middle.rank - 1, 'factor')})"

@@ -50,6 +50,7 @@ class PathTrial:
     ends: list[list[StageEnd]]
     losses: list[float]  # at held-out entries, one per stage
     seconds: float
+    n_passes: int = 1  # how often the path was fitted with all points
 
     @property
     def best(self) -> int:
@@ -84,10 +85,14 @@ class PathTrial:
 
 @dataclass(frozen=True)
 class PathFitter:
-    """Fits dictionaries to the folds of a table along the stages of a specification."""
+    """Fits dictionaries to the folds of a table along the stages of a specification.
+
+    A search has the first fold only; the others are fitted to what it has found.
+    """
 
     data: SearchData
     solver: SolverConfig
+    restarts: bool = True  # of rows that fit badly, between stages
 
     def probe(
         self, spec: DictionarySpec, tables: Sequence[Array], n_stages: int | None
@@ -134,7 +139,29 @@ class PathFitter:
             (end.X, self.sample_points(end.X, training, trial.spec.n_components))
             for end, training in zip(trial.ends[trial.best], self.data.training, strict=True)
         ]
-        return self._fit_folds(trial.spec, starts, trial.spec.first, trial.last_stage + 1)
+        again = self._fit_folds(trial.spec, starts, trial.spec.first, trial.last_stage + 1)
+        return replace(again, n_passes=trial.n_passes + 1)
+
+    def fit_other_folds(self, trial: PathTrial, tables: Sequence[Array]) -> PathTrial:
+        """Return a trial on some folds with the others, from one imputed table per fold.
+
+        They are fitted with all points from the first stage on, also if the dictionary grew, and as
+        often as the first folds were.
+        """
+        spec, last = trial.spec, trial.best
+        began, ends = perf_counter(), [[*stage] for stage in trial.ends[: last + 1]]
+        done = len(ends[0])
+        for X, training in zip(tables[done:], self.data.training[done:], strict=True):
+            for _ in range(trial.n_passes):
+                D = self.sample_points(X, training, spec.n_components)
+                numbers = range(spec.first, trial.last_stage + 1)
+                fitted = self.fit_stages(training, spec, X, D, numbers)
+                X = fitted[-1].X
+            fitted += fitted[-1:] * (trial.last_stage + 1 - spec.first - len(fitted))  # stopped
+            for stage, end in zip(ends, fitted[trial.first - spec.first :], strict=True):
+                stage.append(end)
+        seconds = trial.seconds + perf_counter() - began
+        return replace(trial, ends=ends, losses=trial.losses[: last + 1], seconds=seconds)
 
     def sample_points(
         self, X: Array, observed: BoolArray, r: int, *, prefer_observed: bool = False
@@ -179,21 +206,16 @@ class PathFitter:
         """Fit stages `first` to `last` stage by stage, so that all folds stop at the same one."""
         began, losses = perf_counter(), [*losses_before]
         ends: list[list[StageEnd]] = []
-        training, states = self.data.training, list(starts)
+        states = list(starts)
         for stage in range(first, last):
-            ends.append(
-                [
-                    self.fit_stages(observed, spec, X, D, range(stage, stage + 1))[-1]
-                    for observed, (X, D) in zip(training, states, strict=True)
-                ]
-            )
+            ends.append(self._fit_stage(spec, states, stage))
             losses.append(self.data.loss([end.X for end in ends[-1]]))
             # A refit to all entries gains more than the stages that would take its time.
             if self.data.monitor.late or is_past_minimum(losses) or stage + 1 == last:
                 break
             states = [
                 self._restart(stage, end, observed, spec)
-                for end, observed in zip(ends[-1], training, strict=True)
+                for end, observed in zip(ends[-1], self.data.training, strict=True)
             ]
         own = losses[len(losses_before) :]
         trial = PathTrial(spec, first, ends, own, perf_counter() - began)
@@ -203,11 +225,24 @@ class PathFitter:
         )
         return trial
 
+    def _fit_stage(
+        self, spec: DictionarySpec, states: Sequence[tuple[Array, Array]], stage: int
+    ) -> list[StageEnd]:
+        """Fit a stage on all folds, from their tables and points."""
+
+        def fit(fold: int) -> StageEnd:
+            X, D = states[fold]
+            return self.fit_stages(training[fold], spec, X, D, range(stage, stage + 1))[-1]
+
+        data, training = self.data, self.data.training
+        cost = len(training) * data.step_cost(len(states[0][1]))
+        return [*data.workers.map(fit, range(len(training)), cost)]
+
     def _restart(
         self, stage: int, end: StageEnd, observed: BoolArray, spec: DictionarySpec
     ) -> tuple[Array, Array]:
         """Return where the next stage starts: some samples from better places."""
-        if stage not in RESTART_AFTER or stage + 1 >= len(spec.stages):
+        if not self.restarts or stage not in RESTART_AFTER or stage + 1 >= len(spec.stages):
             return end.X, end.D
         data = self.data
         return restart_samples(end.X, end.D, observed, end.setting, data.workers, data.bounds)

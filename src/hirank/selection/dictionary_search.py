@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -19,6 +20,7 @@ from hirank.optim.path import FIRST_BETA, default_path, rescale_ridges, resolve_
 from hirank.selection.config import DictionaryConfig
 from hirank.selection.dictionary_path import DictionarySpec, PathFitter, PathTrial, StageEnd
 from hirank.selection.low_rank_kernels import LowRankKernels
+from hirank.selection.routed import Routed
 from hirank.selection.trial import FIT_FAILURES, Refit, SearchData, Trial
 
 
@@ -41,39 +43,51 @@ class Dictionaries:
         """Yield the dictionaries that were fitted; the preferred one is last.
 
         Dictionaries start from the imputed tables of the best trial of other families, and are
-        abandoned where they are far behind it.
+        abandoned where they are far behind it. They are compared on the first fold; the preferred
+        one is fitted to the others if it can improve the best trial.
         """
         config = data.config.dictionary
-        if best is not None and (data.monitor.late or best.loss < config.perfect_error):
+        too_wide = data.X.shape[1] > config.max_features
+        if best is not None and (data.monitor.late or too_wide or best.loss < config.perfect_error):
             return
-        n, rival = len(data.X), np.inf if best is None else best.loss
+        if best is not None and Routed.is_ahead(best, config.max_ratio_routed):
+            return  # one dictionary cannot have as many points (docs/notes/routed.md)
+        n, compared = len(data.X), data.compared_folds()
+        rival = np.inf if best is None else compared.loss(best.filled[: len(compared.folds)])
         ahead = best is not None and LowRankKernels.is_ahead(best, config.max_ratio_start)
-        specs = _specs_from_good_start(n, config) if ahead else _specs(n, config)
+        specs = _specs(n, config)
+        if best is not None and ahead:
+            # Which folds recover all rows is left to chance, so that one fold shows too little.
+            specs = _specs_from_good_start(n, config, best.params["kernel"])
+            compared, rival = data, best.loss
         start = best
         if best is not None and isinstance(best.candidate, LowRankKernels) and not ahead:
             start = best.state.before  # the same mistakes twice would not stack well
-        search = _DictionarySearch(PathFitter(data, data.solver), _starts(data, start), rival)
-        paths = search.run(specs, _max_points(n, config))
-        for path in paths:
-            stage = path.spec.stages[path.last_stage]
-            params: dict[str, Any] = {
-                "kernel": path.spec.name,
-                "n_components": path.spec.n_components,
-                "bandwidth": stage.bandwidth,
-                "beta": stage.beta,
-            }
-            state = FittedPath(search.fitter, path, start)
-            rejected = path is not paths[-1]
-            yield Trial.scored(
-                self,
-                path.label,
-                params,
-                path.filled,
-                data,
-                path.seconds,
-                state=state,
-                rejected=rejected,
-            )
+        starts = _starts(data, start)
+        fitter = PathFitter(compared, data.solver)
+        search = _DictionarySearch(fitter, starts[: len(compared.folds)], rival)
+        *others, path = search.run(specs, _max_points(n, config))
+        for other in others:
+            yield replace(self._scored(FittedPath(search.fitter, other, start)), rejected=True)
+        trial = self._scored(FittedPath(search.fitter, path, start))
+        if not compared.can_improve(trial, [best]):
+            yield replace(trial, rejected=True)
+            return
+        fitter = replace(search.fitter, data=data)
+        yield self._scored(FittedPath(fitter, fitter.fit_other_folds(path, starts), start))
+
+    def _scored(self, fitted: FittedPath) -> Trial:
+        path = fitted.path
+        stage = path.spec.stages[path.last_stage]
+        params: dict[str, Any] = {
+            "kernel": path.spec.name,
+            "n_components": path.spec.n_components,
+            "bandwidth": stage.bandwidth,
+            "beta": stage.beta,
+        }
+        return Trial.scored(
+            self, path.label, params, path.filled, fitted.fitter.data, path.seconds, state=fitted
+        )
 
     def refit(self, trial: Trial, data: SearchData, n_models: int | None) -> list[Refit]:
         """Fit several dictionaries to all observed entries, to be averaged.
@@ -109,17 +123,16 @@ def _specs(n: int, config: DictionaryConfig) -> list[DictionarySpec]:
     ]
 
 
-def _specs_from_good_start(n: int, config: DictionaryConfig) -> list[DictionarySpec]:
+def _specs_from_good_start(n: int, config: DictionaryConfig, name: str) -> list[DictionarySpec]:
     """Return what to compare if the starting table is far better than linear ones.
 
-    Then nothing is gained by few points, and the first stages, strongly regularized, would undo the
-    start (docs/notes/schatten.md).
+    Then nothing is gained by few points or another kernel than that of the start, and the first
+    stages, strongly regularized, would undo the start (docs/notes/schatten.md).
     """
     size = default_n_components(n)
+    kind, kernel = ("rbf", RBF()) if name == "rbf" else ("poly", Poly())
     return [
-        DictionarySpec(name, kernel, default_path(), size, first)
-        for first in config.later_stages
-        for name, kernel in (("rbf", RBF()), ("poly", Poly()))
+        DictionarySpec(kind, kernel, default_path(), size, first) for first in config.later_stages
     ]
 
 
@@ -153,22 +166,24 @@ class _DictionarySearch:
         """
         config, exact = self.config, self.fitter.solver
         if config.exact_error < self.rival < np.inf:
-            self._set_tol(config.rough_tol * exact.tol)
+            rough = replace(exact, tol=config.rough_tol * exact.tol)
+            noisy = self.fitter.data.is_noisy(self.rival)
+            self.fitter = replace(self.fitter, solver=rough, restarts=not noisy)
         done = self._probe(specs)
         best = done[-1]
         if best.loss < config.ahead * self.rival:
-            self._set_tol(exact.tol)
+            self.fitter = replace(self.fitter, solver=exact, restarts=True)
         nearly_exact = self.rival < config.exact_error
         max_ratio = config.max_ratio_exact if nearly_exact else config.max_ratio
+        if best.spec.first:
+            max_ratio = config.max_ratio_late
         if not (best.finished or self.monitor.late) and best.loss < max_ratio * self.rival:
             with suppress(*FIT_FAILURES):  # the stages before remain as good as they were
                 done[-1] = self.fitter.resume(best)
-        self._grow(done, max_points)
+        if done[-1].loss < config.max_ratio_late * self.rival:
+            self._grow(done, max_points)
         self._repeat(done)
         return done
-
-    def _set_tol(self, tol: float) -> None:
-        self.fitter = replace(self.fitter, solver=replace(self.fitter.solver, tol=tol))
 
     def _probe(self, specs: Sequence[DictionarySpec]) -> list[PathTrial]:
         """Fit the first stages of each path; return the paths, best last."""
@@ -195,12 +210,9 @@ class _DictionarySearch:
         """Append larger dictionaries as long as they improve enough."""
         config, best = self.config, done[-1]
         r = best.spec.n_components
-        while r < max_points and not self.monitor.late:
+        while r < max_points and best.loss > config.perfect_error and not self.monitor.late:
             r = min(max_points, config.growth * r)
-            # A dictionary that is behind must gain much: some tables need many points to be seen.
-            ahead = best.loss < self.rival
-            gain = config.min_improvement if ahead else config.min_improvement_behind
-            max_loss = (1 - gain) * best.loss
+            max_loss = self._max_loss(best)
             try:
                 larger = self.fitter.enlarge(best, r, max_loss)
             except FIT_FAILURES:
@@ -210,6 +222,19 @@ class _DictionarySearch:
                 return
             done.append(larger)
             best = larger
+
+    def _max_loss(self, best: PathTrial) -> float:
+        """Return the loss up to which a dictionary with more points is preferred.
+
+        Some tables need many points to be seen: one that remains behind other families must gain
+        much, one that gets ahead of them need not.
+        """
+        config = self.config
+        much = (1 - config.min_improvement_behind) * best.loss
+        some = (1 - config.min_improvement) * best.loss
+        if best.loss < self.rival:
+            return some
+        return max(much, min(config.ahead * self.rival, some))
 
     def _repeat(self, done: list[PathTrial]) -> None:
         """Fit the path of a dictionary that grew once more, with all its points from the start."""
@@ -224,21 +249,16 @@ class _DictionarySearch:
 
 
 def _refit_all(fitter: PathFitter, path: PathTrial, count: int) -> list[Refit]:
-    data = fitter.data
-    # A thread pool inside a thread of the same pool would wait for itself.
-    single = replace(fitter, data=replace(data, workers=data.workers.alone()))
+    data, r = fitter.data, path.spec.n_components
     folds = range(min(count, len(data.folds)))
-    if len(folds) == 1:
-        refits = [_refit_from_fold(fitter, path, 0)]
-    else:
-        refits = [
-            *data.workers.map(lambda fold: _refit_from_fold(single, path, fold), folds, np.inf)
-        ]
+    cost = len(folds) * data.step_cost(r)
+    refits = [*data.workers.map(lambda fold: _refit_from_fold(fitter, path, fold), folds, cost)]
     if data.monitor.late:
         return refits
-    X, r = refits[0].filled, path.spec.n_components
+    X = refits[0].filled
     points = [fitter.sample_points(X, data.observed, r) for _ in range(count - len(refits))]
-    more = data.workers.map(lambda D: _refit_from_points(single, path, X, D), points, np.inf)
+    cost = len(points) * data.step_cost(r)
+    more = data.workers.map(lambda D: _refit_from_points(fitter, path, X, D), points, cost)
     return [*refits, *more]
 
 
@@ -248,15 +268,13 @@ def _refit_from_start(fitter: PathFitter, path: PathTrial, start: Trial, count: 
     if data.monitor.late:
         return [_refit_from_fold(fitter, path, 0)]
     X = start.candidate.refit(start, data, 1)[0].filled
-    single = replace(fitter, data=replace(data, workers=data.workers.alone()))
     folds = range(min(count - 1, len(data.folds)))
     n_points = 1 if r == len(X) else count - len(folds)  # with all rows as points, all are the same
     points = [fitter.sample_points(X, data.observed, r) for _ in range(n_points)]
-    more = data.workers.map(lambda fold: _refit_from_fold(single, path, fold), folds, np.inf)
-    return [
-        *data.workers.map(lambda D: _refit_from_points(single, path, X, D), points, np.inf),
-        *more,
-    ]
+    # All of them together, so that no thread waits between points and folds.
+    refits = [partial(_refit_from_points, fitter, path, X, D) for D in points]
+    refits += [partial(_refit_from_fold, fitter, path, fold) for fold in folds]
+    return [*data.workers.map(lambda fit: fit(), refits, len(refits) * data.step_cost(r))]
 
 
 def _refit_from_fold(fitter: PathFitter, path: PathTrial, fold: int) -> Refit:
@@ -283,10 +301,13 @@ def dictionary_from_fold(fitter: PathFitter, path: PathTrial, fold: int) -> Refi
 
 
 def _refit_from_points(fitter: PathFitter, path: PathTrial, start: Array, D: Array) -> Refit:
-    """Fit the path, up to where it is known to end, to all entries and from other points."""
+    """Fit the end of the path to all entries, from other points and an imputed table."""
     data = fitter.data
     X = np.where(data.observed, data.X, start)
-    numbers = range(path.spec.first, path.last_stage + 1)
+    first = path.spec.first
+    if not fitter.restarts:  # on noisy tables
+        first = max(first, path.last_stage - data.config.dictionary.member_stages)
+    numbers = range(first, path.last_stage + 1)
     ends = fitter.fit_stages(data.observed, path.spec, X, D, numbers)
     return Refit(ends[-1].X, _dictionary(fitter, path.spec, ends, numbers.start))
 

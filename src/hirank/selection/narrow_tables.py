@@ -24,7 +24,7 @@ def find_exact(trials: Sequence[Trial], data: SearchData) -> Trial | None:
     to be trusted, or if values repeat: a frequent value is guessed exactly by chance.
     """
     config = data.config.exact
-    if _share_left(data) > config.max_left:
+    if not data.is_narrow:
         return None
     unique = _is_unique(data)
     if unique.sum() < max(config.min_entries, len(unique) / 2):
@@ -35,17 +35,6 @@ def find_exact(trials: Sequence[Trial], data: SearchData) -> Trial | None:
 
     best = min(trials, key=median, default=None)
     return best if best is not None and median(best) < config.max_median else None
-
-
-def _share_left(data: SearchData) -> float:
-    """Return the entries left in a row per held-out entry, over those observed per missing one."""
-    missing = (~data.observed).sum(axis=1)
-    if not missing.any():
-        return 1.0
-    pairs = zip(data.training, data.folds, strict=True)
-    left = np.concatenate([one.sum(axis=1)[np.nonzero(held_out)[0]] for one, held_out in pairs])
-    observed = np.average(data.observed.sum(axis=1), weights=missing)
-    return float(left.mean() / observed) if observed else 1.0
 
 
 def _is_unique(data: SearchData) -> BoolArray:

@@ -18,16 +18,18 @@ from hirank.core.missingness import (
 )
 from hirank.core.threads import Workers
 from hirank.exceptions import FewEntriesWarning, NoModelWarning, warn
-from hirank.models.em import fit_mixture, independent_gaussian
+from hirank.models.em import IncompleteTable, fit_mixture, independent_gaussian
+from hirank.models.in_time import complete_in_time
 from hirank.models.stacking import Stack, stacking_weights
 from hirank.optim.path import SolverConfig
 from hirank.optim.trace import Monitor, Phase, PhaseStarted
-from hirank.selection.candidates import ColumnMeans, GaussianMixtures, LowRank
+from hirank.selection.candidates import ColumnMeans, FactorAnalysis, GaussianMixtures, LowRank
 from hirank.selection.config import SearchConfig
 from hirank.selection.dictionary_search import Dictionaries
 from hirank.selection.low_rank_kernels import LowRankKernels
 from hirank.selection.narrow_tables import find_exact
-from hirank.selection.refit import averaging_factor, gives_deviations, refit
+from hirank.selection.refit import gives_deviations, refit
+from hirank.selection.routed import Routed
 from hirank.selection.significance import beats_constants
 from hirank.selection.temporal import Timeline
 from hirank.selection.trial import (
@@ -44,8 +46,10 @@ from hirank.selection.trial import (
 CANDIDATES: tuple[Candidate, ...] = (
     ColumnMeans(),
     GaussianMixtures(),
+    FactorAnalysis(),
     LowRank(),
     LowRankKernels(),
+    Routed(),
     Dictionaries(),
 )
 """The families, cheapest first. A new family is one class and one entry here."""
@@ -164,7 +168,7 @@ def _select(data: SearchData, candidates: Sequence[Candidate]) -> tuple[Selected
         weights = _weigh(finalists, data)
     else:
         weights = np.array([float(one is exact) for one in finalists])
-    stacked = refit(finalists, weights, data)
+    filled, spread, stack, mixture, factor = refit(finalists, weights, data)
     others = [trial for trial in trials if not any(trial is one for one in finalists)]
     results = [
         *(trial.result(0.0) for trial in others),
@@ -172,8 +176,7 @@ def _select(data: SearchData, candidates: Sequence[Candidate]) -> tuple[Selected
     ]
     result = SearchResult(tuple(results), _held_out(finalists, weights, data), data.unlike)
     first_fold = np.tensordot(weights, np.stack([one.filled[0] for one in finalists]), axes=1)
-    factor = averaging_factor(finalists, weights, data)
-    return Selected(*stacked, None, result, factor), first_fold
+    return Selected(filled, spread, stack, mixture, None, result, factor), first_fold
 
 
 def _run_trials(data: SearchData, candidates: Sequence[Candidate]) -> list[Trial]:
@@ -182,7 +185,7 @@ def _run_trials(data: SearchData, candidates: Sequence[Candidate]) -> list[Trial
     for candidate in candidates:
         if len(trials) > 1 and data.monitor.late:
             break
-        working = [trial for trial in trials if np.isfinite(trial.loss)]
+        working = [trial for trial in trials if np.isfinite(trial.loss) and not trial.rejected]
         best = min(working, key=lambda one: one.loss, default=None)
         try:
             trials.extend(candidate.trials(data, best))  # keeps those before a failure
@@ -227,7 +230,7 @@ def _held_out(trials: Sequence[Trial], weights: Array, data: SearchData) -> Held
     deviation = np.zeros(len(rows))
     if gaussian is not None:
         fits = zip(gaussian.state, data.training, strict=True)
-        deviation = data.at_held_out([fit.mixture.conditional(data.X, o)[1] for fit, o in fits])
+        deviation = data.at_held_out([fit.model.conditional(data.X, o)[1] for fit, o in fits])
     return HeldOut(
         rows=rows,
         columns=columns,
@@ -255,28 +258,30 @@ def _without_selection(data: SearchData, failed: Sequence[Trial] = ()) -> tuple[
         mixture = fit_mixture(
             mixture,
             noise,
-            data.X,
-            data.observed,
+            IncompleteTable(data.X, data.observed),
             workers=data.workers,
             monitor=data.monitor,
             config=config,
-        ).mixture
+        ).model
     stack = Stack((mixture,), np.ones(1), (family,), data.bounds)
     filled = stack.complete(data.X, data.observed)
     taken = TrialResult(family, label, params, np.nan, np.nan, data.monitor.seconds, 1.0)
     result = SearchResult((*(trial.result(0.0) for trial in failed), taken), None)
-    return Selected(filled, stack, mixture, None, result, 1.0), filled
+    return Selected(filled, np.zeros(filled.shape), stack, mixture, None, result, 1.0), filled
 
 
 def _impute_all_rows(
     X: Array, observed: BoolArray, rows: IntArray, selected: Selected, monitor: Monitor
 ) -> Selected:
     """Return the selection with the table of all rows, those that were left out included."""
-    filled = np.where(observed, X, 0)
-    filled[rows] = selected.filled
+    filled, spread = np.where(observed, X, 0), np.zeros(X.shape)
+    filled[rows], spread[rows] = selected.filled, selected.spread
     rest = np.any(~observed, axis=1)
     rest[rows] = False
     if rest.any():
         monitor.notify(PhaseStarted(Phase.OUT_OF_SAMPLE, monitor.seconds, int(rest.sum())))
-        filled[rest] = selected.stack.complete(filled[rest], observed[rest])
-    return selected._replace(filled=filled, result=selected.result.at_rows(rows))
+        filled[rest], spread[rest] = complete_in_time(
+            selected.stack, filled[rest], observed[rest], monitor
+        )
+    result = selected.result.at_rows(rows)
+    return selected._replace(filled=filled, spread=spread, result=result)

@@ -13,8 +13,8 @@ from hirank._typing import Array, BoolArray, IntArray, Shape
 from hirank.core.bounds import Bounds
 from hirank.core.threads import Workers
 from hirank.models.dictionary import RowModel
-from hirank.models.mixture import Mixture
-from hirank.models.stacking import Stack, selection_loss
+from hirank.models.factor_analysis import GaussianModel
+from hirank.models.stacking import Stack, selection_loss, stacking_weights
 from hirank.models.temporal_smoother import TemporalSmoother
 from hirank.optim.path import SolverConfig
 from hirank.optim.trace import Monitor, TrialFinished
@@ -58,6 +58,48 @@ class SearchData:
     def training(self) -> list[BoolArray]:
         """The entries that each fold leaves to fit on, n x v each."""
         return [self.observed & ~held_out for held_out in self.folds]
+
+    def step_cost(self, r: int) -> float:
+        """Return the multiplications of a step of a dictionary of r points, for `Workers.map`."""
+        n, v = self.X.shape
+        return 1.0 * n * r * (r + v)
+
+    @property
+    def is_narrow(self) -> bool:
+        """Whether rows with held-out entries are left with far fewer than incomplete rows have."""
+        missing = (~self.observed).sum(axis=1)
+        if not missing.any():
+            return False
+        pairs = zip(self.training, self.folds, strict=True)
+        left = np.concatenate([one.sum(axis=1)[np.nonzero(held)[0]] for one, held in pairs])
+        observed = float(np.average(self.observed.sum(axis=1), weights=missing))
+        return observed > 0 and float(left.mean()) <= self.config.exact.max_left * observed
+
+    def is_noisy(self, loss: float) -> bool:
+        """Return whether a table on which the best family has this loss is very noisy."""
+        return self.config.noisy_error < loss < np.inf and not self.is_narrow
+
+    def compared_folds(self) -> SearchData:
+        """Return the same data with the folds on which the models of a family are compared.
+
+        That is the first one; on narrow tables it is left to chance what one fold recovers.
+        """
+        return self if self.is_narrow else replace(self, folds=self.folds[:1])
+
+    def can_improve(self, trial: Trial, others: Sequence[Trial | None]) -> bool:
+        """Return whether a trial has weight beside the best of others, on the folds of this data.
+
+        Where errors at held-out entries are larger than those at missing ones, any trial may.
+        """
+        if self.is_narrow:
+            return True
+        rivals = [one for one in others if one is not None and one is not trial]
+        n = len(self.folds)
+        best = min(rivals, key=lambda one: self.loss(one.filled[:n]), default=None)
+        if best is None:
+            return True
+        imputed = np.stack([self.at_held_out(one.filled[:n]) for one in (best, trial)], axis=1)
+        return bool(stacking_weights(imputed, self.truth)[1] > 0)
 
     def at_held_out(self, tables: Sequence[Array]) -> Array:
         """Return the held-out entries of tables, n x v, one per fold, as h values."""
@@ -278,8 +320,9 @@ class Selected(NamedTuple):
     """What a search hands to the estimator."""
 
     filled: Array  # n x v
+    spread: Array  # n x v; how far the families of the stack are apart
     stack: Stack
-    mixture: Mixture | None  # gives the conditional deviations of imputed values
+    mixture: GaussianModel | None  # gives the conditional deviations of imputed values
     smoother: TemporalSmoother | None  # only with times
     result: SearchResult
     error_factor: float  # errors of the refitted models over those at held-out entries

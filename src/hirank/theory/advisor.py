@@ -8,13 +8,12 @@ from typing import Any
 
 import narwhals.stable.v1 as nw
 import numpy as np
-from sklearn.utils import check_array
 
 from hirank._typing import Array, BoolArray, IntArray
 from hirank.core.columns import Columns
 from hirank.estimators.functional import read_numbers
 from hirank.estimators.imputer import Imputer
-from hirank.estimators.validation import is_missing, unmask
+from hirank.estimators.validation import is_missing, to_floats
 from hirank.exceptions import EmptyRowsWarning, FewEntriesWarning
 from hirank.theory.advice import Advice, Name
 from hirank.theory.counts import count_observed
@@ -38,6 +37,7 @@ def advise(
     max_time: float | None = 60.0,
     missing_values: float = np.nan,
     random_state: int | np.random.RandomState | None = None,
+    n_jobs: int | None = None,
 ) -> Advice:
     """Report how well the missing values of a table can be imputed, and which of them cannot.
 
@@ -54,6 +54,8 @@ def advise(
     missing_values : float, default=nan
         The placeholder of a missing value. NaN always counts as missing as well.
     random_state : int, RandomState or None, default=None
+    n_jobs : int, optional
+        As in :class:`hirank.Imputer`.
 
     Returns
     -------
@@ -79,7 +81,12 @@ def advise(
     (True, 1)
     """
     values, names, ignored = _read_numbers(X)
-    model = Imputer(max_time=max_time, missing_values=missing_values, random_state=random_state)
+    model = Imputer(
+        max_time=max_time,
+        missing_values=missing_values,
+        random_state=random_state,
+        n_jobs=n_jobs,
+    )
     with warnings.catch_warnings():
         for stated in (EmptyRowsWarning, FewEntriesWarning):  # the advice states both
             warnings.simplefilter("ignore", stated)
@@ -129,7 +136,7 @@ def _read_numbers(X: Any) -> tuple[Array, tuple[Name, ...], tuple[str, ...]]:
     others: list[str] = []
     if isinstance(frame, nw.DataFrame):
         X, numeric, others = read_numbers(frame)
-    values = check_array(unmask(X), dtype=np.float64, ensure_all_finite="allow-nan", input_name="X")
+    values = to_floats(X)
     return values, tuple(numeric) or tuple(range(values.shape[1])), tuple(others)
 
 

@@ -122,7 +122,6 @@ def online_decrease(
         setting,
         momentum=0.0,
         relaxation=relaxation,
-        compiled=False,  # the same numbers; compiling takes longer than a step
     )
     basis = setting.basis(points)
     g, H = _fixed_weight_derivatives(row, done.Z, basis, kernel.degree)

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from hirank import KFMC, Imputer, OnlineImputer, OnlineKFMC
+from hirank.models.routed import RoutedDictionaries
 from hirank.models.weighted import WeightedModel
 from hirank.persistence.container import FORMAT
 
@@ -31,12 +32,19 @@ if __name__ == "__main__":
         "online_imputer": OnlineImputer(window=40, **stream).partial_fit(X[:90]),
         "online_kfmc": OnlineKFMC(record_cost=True, **stream).partial_fit(X[:90]),
     }
-    # A model of each type is read, whatever is selected: the first one takes weighted features.
-    models["weighted"] = copy(models["imputer"])
-    fitted = models["imputer"]._fitted
-    weighted = WeightedModel(np.array([0.5, 1.0, 2.0]), models["kfmc"]._fitted.model)
-    stack = replace(fitted.model, models=(weighted, *fitted.model.models[1:]))
-    models["weighted"].__dict__["_record"] = replace(fitted, model=stack)
+    # A model of each type is read, whatever is selected.
+    fitted, dictionary = models["imputer"]._fitted, models["kfmc"]._fitted.model
+    router = fitted.mixture
+    first = {
+        "weighted": WeightedModel(np.array([0.5, 1.0, 2.0]), dictionary),
+        "routed": RoutedDictionaries(
+            router, (dictionary,) * len(router), np.geomspace(1e-3, 1e-4, len(router))
+        ),
+    }
+    for name, model in first.items():
+        stack = replace(fitted.model, models=(model, *fitted.model.models[1:]))
+        models[name] = copy(models["imputer"])
+        models[name].__dict__["_record"] = replace(fitted, model=stack)
     expected = {"X": X[90:]}
     for name, model in models.items():
         if isinstance(model, Imputer | KFMC):  # the file should be small

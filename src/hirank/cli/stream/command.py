@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from hirank.cli.models import load_markers
+from hirank.cli.lock import locked
+from hirank.cli.models import load_markers, set_threads
 from hirank.cli.output_checks import check_target
 from hirank.cli.reporter import Reporter
 from hirank.cli.stream.checkpoint import Checkpoint, Output, Position
 from hirank.cli.stream.follow import Restart, open_lines
 from hirank.cli.stream.layouts import Detected, Detector
-from hirank.cli.stream.lock import locked
 from hirank.cli.stream.loop import Session
 from hirank.cli.stream.model import StreamModel, open_model
 from hirank.cli.stream.signals import Signals
@@ -39,6 +39,7 @@ def run(options: Stream, reporter: Reporter) -> None:
         if _saves(options, source, path):
             stack.enter_context(locked(path))
         model = open_model(path, reporter, frozen=options.frozen)
+        set_threads(model.model, options.n_jobs)
         markers = [*(options.missing or ()), *_model_markers(model, path)]
         checkpoint, output = Checkpoint(path, markers), Output(options.output)
         if checkpoint.is_foreign and not options.restart:

@@ -1,4 +1,4 @@
-"""A lock on the model of a stream: two processes that learn would overwrite each other's model."""
+"""A lock on a model file: two processes that write it would overwrite each other's model."""
 
 from __future__ import annotations
 
@@ -10,14 +10,22 @@ from pathlib import Path
 from hirank.exceptions import OutputError
 from hirank.io.errors import writing
 
+try:
+    import fcntl
+except ImportError:  # Windows, where hirank stream does not run
+    fcntl = None  # type: ignore[assignment]
+
 
 @contextmanager
-def locked(model: Path) -> Iterator[None]:
+def locked(model: Path | None) -> Iterator[None]:
     """Hold the lock of a model file, in FILE.lock; raise OutputError if another process has it.
 
     The system releases the lock when the process ends, however it ends. The file is removed; one
-    that a killed process left is used again.
+    that a killed process left is used again. Without a model, nothing is locked.
     """
+    if model is None or fcntl is None:
+        yield
+        return
     path = model.with_name(model.name + ".lock")
     with writing(path):
         descriptor = _acquire(path, model)
@@ -29,8 +37,6 @@ def locked(model: Path) -> Iterator[None]:
 
 
 def _acquire(path: Path, model: Path) -> int:
-    import fcntl  # not on Windows, where hirank stream ends before
-
     while True:
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o666)
         try:
@@ -46,8 +52,8 @@ def _acquire(path: Path, model: Path) -> int:
             process = f"process {holder}" if holder.isdecimal() else "another process"
             raise OutputError(
                 model,
-                f"The model is in use by {process} (hirank stream). End it first, or use a copy of "
-                "the model.",
+                f"The model is in use by {process} (hirank stream, fit or complete). End it first, "
+                "or use another file.",
             ) from None
         except BaseException:
             os.close(descriptor)

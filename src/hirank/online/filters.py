@@ -1,0 +1,231 @@
+"""Gaussian filters of rows that follow each other, with a covariance that is learned.
+
+Each filter describes the deviations of a row from the means, in units of the features, by
+
+    x_t = c1 x_{t-1} + c2 x_{t-2} + e_t,    e_t ~ N(0, Q),
+
+with one c1 and c2 for each feature and a full covariance Q:
+
+    static   c1 = c2 = 0                        a Gaussian of single rows
+    loose    the same, with a tenth of the shrinkage of correlations
+    level    c1 = a, c2 = 0                     last values, moved as the observed features moved
+    trend    c1 = a (1 + f), c2 = -a f          the same with a damped trend
+
+The prediction of a row is the conditional mean given the rows before and its observed entries; of
+an observed entry it is that given the others (leave-one-out), at no cost. Q is learned by online
+expectation-maximization with exponential forgetting. docs/notes/ordered_streams.md has what was
+measured and what did not work.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Annotated, NamedTuple
+
+import numpy as np
+from scipy.linalg import block_diag, cho_factor, cho_solve
+from scipy.linalg.lapack import dpotri
+
+from hirank._typing import Array, BoolArray, IntArray, Shape
+from hirank.online.moments import RunningMoments
+
+KINDS = ("static", "loose", "level", "trend")
+
+
+@dataclass(frozen=True)
+class FilterConfig:
+    """Constants of the filters (docs/notes/ordered_streams.md)."""
+
+    memory: float = 500.0  # rows over which the covariance is averaged
+    prior_rows: float = 20.0  # that the first covariance counts for
+    prior_variance: float = 0.1  # of that covariance
+    loose_shrinkage: float = 0.1  # of the correlations of the loose filter, times the usual one
+    ridge: float = 1e-4  # part of each variance that is added
+    min_variance: float = 1e-9
+    inflation: float = 1e-6  # part of predicted variances that is added
+    max_innovation: float = 5.0  # standard deviations to which innovations are clipped
+    max_move: float = 5.0  # standard deviations by which observed entries may move others
+    max_level: float = 1.0  # autocorrelation of levels
+    max_step: float = 0.95  # autocorrelation of steps
+    reach: float = 3.0  # root mean square steps to which the step that a trend continues is clipped
+
+
+class Prediction(NamedTuple):
+    """What a filter expects of the next row, before any of its entries is known."""
+
+    mean: Array  # m, in units of the data
+    covariance: Array  # m x m, in units of the features, like all that follow
+    noise: Array  # m x m, the part of e
+    cross: Array  # m x m, covariance with the row before; 0 x m without a trend
+
+
+class Filtered(NamedTuple):
+    """A row given its observed entries."""
+
+    imputed: Array  # m; conditional means, of observed entries given the others
+    variance: Array  # m, of the errors of these, in units of the data
+    at: IntArray  # o; the observed entries that were used
+    pull: Array  # o; S^-1 v, for innovations v with the covariance S
+    solved: Array  # o x 3m; S^-1 times their rows of noise, covariance and cross covariance
+
+
+@dataclass(frozen=True)
+class GaussianFilter:
+    """One filter: the state of the last row, and the sums from which Q is estimated."""
+
+    kind: str
+    x: Annotated[Array, Shape("m")]  # the last row as completed, in units of the data
+    before: Annotated[Array, Shape("m")]  # the row before, given what was observed since
+    P: Annotated[Array, Shape("m m")]  # covariance of x
+    P_cross: Annotated[Array, Shape("m m")]  # of x and `before`; zeros without a trend
+    P_before: Annotated[Array, Shape("m m")]  # of `before`; zeros without a trend
+    Q_sum: Annotated[Array, Shape("m m")]
+    weight: float  # rows behind Q_sum
+    seen: float  # observed entries behind it
+
+    @classmethod
+    def start(cls, kind: str, m: int, config: FilterConfig) -> GaussianFilter:
+        """Return a filter that has seen no rows."""
+        zeros, none = np.zeros(m), np.zeros((m, m))
+        return cls(kind, zeros, zeros, np.eye(m), none, none, none, 0.0, 0.0)._forget(config)
+
+    def _forget(self, config: FilterConfig) -> GaussianFilter:
+        """Return the filter with the covariance of the beginning."""
+        m, n = len(self.x), config.prior_rows
+        return replace(self, Q_sum=n * config.prior_variance * np.eye(m), weight=n, seen=0.0)
+
+    def add_features(self, count: int, config: FilterConfig) -> GaussianFilter:
+        """Return the filter with so many features more, which have no values."""
+        more = GaussianFilter.start(self.kind, count, config)
+        variance = config.prior_variance * self.weight * np.eye(count)
+        return replace(
+            self,
+            x=np.append(self.x, more.x),
+            before=np.append(self.before, more.before),
+            P=block_diag(self.P, more.P),
+            P_cross=block_diag(self.P_cross, more.P_cross),
+            P_before=block_diag(self.P_before, more.P_before),
+            Q_sum=block_diag(self.Q_sum, variance),
+        )
+
+    def check(self) -> None:
+        """Raise ValueError if the parts do not fit together."""
+        if self.kind not in KINDS:
+            raise ValueError(f"kind must be one of {', '.join(KINDS)}; got {self.kind!r:.40}")
+        if not self.weight > 0 or self.seen < 0:
+            raise ValueError("weight must be positive, and seen not negative")
+        if self.Q_sum.diagonal().min() < 0 or not np.allclose(self.Q_sum, self.Q_sum.T):
+            raise ValueError("Q_sum must be symmetric, with a diagonal that is not negative")
+
+    def rescale(self, factor: Array, first: bool, config: FilterConfig) -> GaussianFilter:
+        """Return the filter in other units; what it learned before the first ones is forgotten."""
+        both = np.outer(factor, factor)
+        scaled = replace(
+            self,
+            P=self.P * both,
+            P_cross=self.P_cross * both,
+            P_before=self.P_before * both,
+            Q_sum=self.Q_sum * both,
+        )
+        return scaled._forget(config) if first else scaled
+
+    def noise(self, config: FilterConfig) -> Array:
+        """Return Q, with correlations shrunk by the number of entries behind each feature."""
+        m = len(self.x)
+        Q = self.Q_sum / self.weight
+        variances = Q.diagonal().copy()
+        share = config.loose_shrinkage if self.kind == "loose" else 1.0
+        Q *= 1 - share * m / (m + self.seen / m)
+        Q[np.diag_indices(m)] = variances * (1 + config.ridge) + config.min_variance
+        return Q
+
+    def predict(self, moments: RunningMoments, config: FilterConfig) -> Prediction:
+        """Return what is expected of the next row."""
+        Q, mean = self.noise(config), moments.mean
+        diagonal, none = np.diag_indices(len(mean)), np.zeros((0, len(mean)))
+        if self.kind in ("static", "loose"):
+            return Prediction(mean, Q, Q, none)
+        if self.kind == "level":
+            a = moments.pooled_level()
+            P = a**2 * self.P + Q
+            P[diagonal] *= 1 + config.inflation
+            return Prediction(mean + a * (self.x - mean), P, Q, none)
+        damping = moments.damping(config.max_level, config.max_step, config.reach)
+        before = self.x - np.clip(self.x - self.before, -damping.max_step, damping.max_step)
+        c1, c2 = damping.level * (1 + damping.step), -damping.level * damping.step
+        mixed = c1[:, None] * self.P_cross * c2
+        P = c1[:, None] * self.P * c1 + mixed + mixed.T + c2[:, None] * self.P_before * c2 + Q
+        P[diagonal] *= 1 + config.inflation
+        cross = c1[:, None] * self.P + c2[:, None] * self.P_cross.T
+        return Prediction(mean + c1 * (self.x - mean) + c2 * (before - mean), P, Q, cross)
+
+    def learn(
+        self, y: Array, prediction: Prediction, row: Filtered, unit: Array, config: FilterConfig
+    ) -> GaussianFilter:
+        """Return the filter after a row y, m, NaN where missing."""
+        _, P, Q, cross = prediction
+        x, at, keep = np.where(np.isnan(y), row.imputed, y), row.at, 1 - 1 / config.memory
+        m, ordered, trend = len(x), self.kind in ("level", "trend"), len(cross) > 0
+        of_noise, of_P, of_cross = np.split(row.solved, [m, 2 * m], axis=1)
+        new = replace(self, x=x)
+        if len(at):
+            rest, e = Q - Q[:, at] @ of_noise, Q[:, at] @ row.pull  # e, and its covariance
+            new = replace(
+                new,
+                Q_sum=keep * self.Q_sum + (rest + rest.T) / 2 + np.outer(e, e),
+                weight=keep * self.weight + 1,
+                seen=keep * self.seen + len(at),
+            )
+        if ordered:
+            new = replace(new, P=_symmetric(P - P[:, at] @ of_P))
+        if trend:
+            across = cross[at]  # of the observed entries and the row before
+            new = replace(
+                new,
+                before=self.x + unit * (across.T @ row.pull),
+                P_cross=cross - P[:, at] @ of_cross,
+                P_before=_symmetric(self.P - across.T @ of_cross),
+            )
+        return new._fix(~np.isnan(y), np.isnan(y) | np.isin(np.arange(m), at))
+
+    def _fix(self, seen: BoolArray, expected: BoolArray) -> GaussianFilter:
+        """Return the filter with observed entries known exactly, and first values as constants."""
+        P, P_cross = self.P.copy(), self.P_cross.copy()
+        if self.kind in ("level", "trend"):
+            P[seen] = P[:, seen] = 0
+            P_cross[seen] = 0
+        before = np.where(expected, self.before, self.x)
+        return replace(self, P=P, P_cross=P_cross, before=before)
+
+
+def condition(
+    prediction: Prediction, y: Array, known: BoolArray, unit: Array, config: FilterConfig
+) -> Filtered:
+    """Return a row y, m, given its observed entries of features that are known already."""
+    mean, P, Q, cross = prediction
+    at: IntArray = np.flatnonzero(known & ~np.isnan(y))
+    m = len(y)
+    if not len(at):
+        return Filtered(mean, unit**2 * P.diagonal(), at, np.zeros(0), np.zeros((0, 3 * m)))
+    S = P[np.ix_(at, at)]
+    reach = config.max_innovation * np.sqrt(S.diagonal())
+    v = np.clip(((y - mean) / unit)[at], -reach, reach)
+    factor = cho_factor(S, lower=True, check_finite=False)
+    right = np.concatenate([v[:, None], Q[at], P[at], cross[at] if len(cross) else Q[at]], axis=1)
+    solved = cho_solve(factor, right, check_finite=False)
+    pull = solved[:, 0]
+    precision = dpotri(factor[0], lower=1)[0].diagonal()
+    move = P[:, at] @ pull
+    move[at] = v - pull / precision  # leave one out
+    far = config.max_move * np.sqrt(P.diagonal())
+    variance = np.maximum(
+        P.diagonal() - np.einsum("ij,ji->i", P[:, at], solved[:, m + 1 : 2 * m + 1]), 0
+    )
+    variance[at] = 1 / precision
+    return Filtered(
+        mean + unit * np.clip(move, -far, far), unit**2 * variance, at, pull, solved[:, 1:]
+    )
+
+
+def _symmetric(A: Array) -> Array:
+    return (A + A.T) / 2

@@ -1,0 +1,182 @@
+"""Rows that follow each other in time: imputed on arrival by a mix of Gaussian filters."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Annotated, NamedTuple
+
+import numpy as np
+
+from hirank._typing import Array, BoolArray, IntArray, Shape
+from hirank.online.filters import (
+    KINDS,
+    FilterConfig,
+    Filtered,
+    GaussianFilter,
+    Prediction,
+    condition,
+)
+from hirank.online.mixing import MixConfig, PredictionMix
+from hirank.online.moments import FIRST_UNITS, MAX_SIZE, RunningMoments
+
+MAX_AGE = 10**9
+"""Rows since the last value of a feature, up to which they are counted."""
+
+
+@dataclass(frozen=True)
+class OrderedConfig:
+    """Constants of a stream in order (docs/notes/ordered_streams.md)."""
+
+    filters: FilterConfig = field(default_factory=FilterConfig)
+    mix: MixConfig = field(default_factory=MixConfig)
+    n_warmup: int = 40  # rows after which units are known well enough to score predictions
+    min_unit: float = 0.05  # of the errors of a mix, in standard deviations of the feature
+    max_jump: float = 10.0  # standard deviations from the last value beyond which a value is an
+    # outlier, which is not learned from
+    max_outliers: int = 3  # in a row, after which the feature has changed and they are accepted
+
+
+class Expected(NamedTuple):
+    """What the filters expected of p rows, of each entry given the other observed ones."""
+
+    imputed: Annotated[Array, Shape("p m", finite=False)]  # NaN: the feature never had a value
+    unit: Annotated[Array, Shape("p m")]  # size of the errors that the level filter expects
+    ages: Annotated[IntArray, Shape("p m")]  # rows since the last value of the feature
+
+    @classmethod
+    def nothing(cls, shape: tuple[int, int]) -> Expected:
+        """Return that nothing is expected of rows."""
+        return cls(np.full(shape, np.nan), np.ones(shape), np.ones(shape, np.intp))
+
+    @classmethod
+    def join(cls, parts: Sequence[Expected]) -> Expected:
+        """Return what was expected of several stretches of rows, one after the other."""
+        return cls(*(np.concatenate(arrays) for arrays in zip(*parts, strict=True)))
+
+    def add_features(self, count: int) -> Expected:
+        """Return what was expected with so many features more, which have no values."""
+        more = Expected.nothing((len(self.ages), count))
+        return Expected(*(np.hstack(arrays) for arrays in zip(self, more, strict=True)))
+
+    def at(self, rows: Array | slice) -> Expected:
+        """Return what was expected of some of the rows."""
+        return Expected(self.imputed[rows], self.unit[rows], self.ages[rows])
+
+
+@dataclass(frozen=True)
+class OrderedState:
+    """What the filters know after the rows so far."""
+
+    moments: RunningMoments
+    filters: tuple[GaussianFilter, ...]
+    mix: PredictionMix
+    ages: Annotated[IntArray, Shape("m")]  # rows since the last value of each feature, from 1
+    outliers: Annotated[IntArray, Shape("m")]  # that each feature had in a row
+
+    @classmethod
+    def empty(cls, m: int, config: OrderedConfig) -> OrderedState:
+        """Return the state before the first row."""
+        filters = tuple(GaussianFilter.start(kind, m, config.filters) for kind in KINDS)
+        mix = PredictionMix.start(m, np.ones(len(KINDS)))
+        moments, ones = RunningMoments.empty(m), np.ones(m, np.intp)
+        return cls(moments, filters, mix, ones, np.zeros(m, np.intp))
+
+    def add_features(self, count: int, config: OrderedConfig) -> OrderedState:
+        """Return the state with so many features more, which have no values."""
+        return OrderedState(
+            self.moments.add_features(count),
+            tuple(one.add_features(count, config.filters) for one in self.filters),
+            self.mix.add_features(count),
+            np.append(self.ages, np.ones(count, np.intp)),
+            np.append(self.outliers, np.zeros(count, np.intp)),
+        )
+
+    def complete(self, rows: Array, config: OrderedConfig) -> Expected:
+        """Return what is expected of rows, n x m, each as if it were the next; learn nothing."""
+        predictions = self._predict(config)
+        rows = np.where(self._is_outlier(rows, config), np.nan, rows)
+        parts = [self._mix(self._condition(y, predictions, config), config)[0] for y in rows]
+        return Expected.join([Expected.nothing((0, rows.shape[1])), *parts])
+
+    def append(self, rows: Array, config: OrderedConfig) -> tuple[OrderedState, Expected]:
+        """Return the state after rows, n x m, and what was expected of each when it came."""
+        state, parts = self, [Expected.nothing((0, rows.shape[1]))]
+        for y in rows:
+            outlier = state._is_outlier(y, config)
+            after, expected = state._append(
+                np.clip(np.where(outlier, np.nan, y), -MAX_SIZE, MAX_SIZE), config
+            )
+            outliers = np.where(np.isnan(y), state.outliers, (state.outliers + 1) * outlier)
+            state = replace(after, outliers=outliers)
+            parts.append(expected)
+        return state, Expected.join(parts)
+
+    def _append(self, y: Array, config: OrderedConfig) -> tuple[OrderedState, Expected]:
+        predictions, unit = self._predict(config), self.moments.unit
+        rows = self._condition(y, predictions, config)
+        expected, each = self._mix(rows, config)
+        filters = tuple(
+            one.learn(y, prediction, row, unit, config.filters)
+            for one, prediction, row in zip(self.filters, predictions, rows, strict=True)
+        )
+        mix, at = self.mix, rows[0].at
+        if self.moments.rows >= config.n_warmup:
+            errors, size = each[:, at] - y[at], expected.unit[0, at]
+            mix = mix.score(errors, at, self.ages[at], size, config.mix)
+        moments, factor = self.moments.add(y, config.filters.memory)
+        if factor is not None:
+            first = moments.rows == FIRST_UNITS
+            filters = tuple(one.rescale(factor, first, config.filters) for one in filters)
+        ages = np.where(np.isnan(y), np.minimum(self.ages + 1, MAX_AGE), 1)
+        return OrderedState(moments, filters, mix, ages, self.outliers), expected
+
+    def _is_outlier(self, y: Array, config: OrderedConfig) -> BoolArray:
+        """Return which values, ... x m, are outliers: a single one must not be the last value.
+
+        Where a feature had several in a row, it has changed.
+        """
+        moments = self.moments
+        if moments.rows < config.n_warmup:
+            return np.zeros(y.shape, bool)
+        judged = (moments.count >= config.n_warmup) & (moments.square > 0)
+        judged &= self.outliers < config.max_outliers
+        last = self.filters[KINDS.index("level")].x
+        with np.errstate(invalid="ignore", over="ignore"):
+            far = np.abs(y - last) > config.max_jump * moments.deviation
+        return far & judged
+
+    def _predict(self, config: OrderedConfig) -> list[Prediction]:
+        return [one.predict(self.moments, config.filters) for one in self.filters]
+
+    def _condition(
+        self, y: Array, predictions: list[Prediction], config: OrderedConfig
+    ) -> list[Filtered]:
+        known, unit = self.moments.known, self.moments.unit
+        return [condition(one, y, known, unit, config.filters) for one in predictions]
+
+    def _mix(self, rows: list[Filtered], config: OrderedConfig) -> tuple[Expected, Array]:
+        """Return what is expected of a row, and the predictions of each filter, K x m."""
+        moments, each = self.moments, np.array([row.imputed for row in rows])
+        least = config.min_unit * moments.deviation
+        unit = np.maximum(np.sqrt(rows[KINDS.index("level")].variance), least)
+        features = np.arange(len(unit))
+        weights = self.mix.weights(features, self.ages, unit, config.mix)
+        imputed = np.einsum("jk,kj->j", weights, each)
+        imputed = np.where(moments.constant, moments.mean, imputed)  # that constant to the bit
+        imputed = np.where(moments.known, imputed, np.nan)
+        return Expected(imputed[None], unit[None], self.ages[None].copy()), each
+
+    def check(self) -> None:
+        """Raise ValueError if the parts do not fit together."""
+        m = len(self.ages)
+        if tuple(one.kind for one in self.filters) != KINDS:
+            raise ValueError(f"there must be the filters {', '.join(KINDS)}")
+        widths = {len(self.moments.count), len(self.mix.entries), len(self.outliers)}
+        widths |= {len(one.x) for one in self.filters}
+        if widths != {m} or self.mix.pooled.shape[1] != len(KINDS):
+            raise ValueError(f"moments, filters and mix must describe {m} features")
+        if m and self.outliers.min() < 0:
+            raise ValueError("outliers must not be negative")
+        if m and not 1 <= self.ages.min() <= self.ages.max() <= MAX_AGE:
+            raise ValueError(f"ages must be from 1 to {MAX_AGE}")

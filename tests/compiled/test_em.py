@@ -1,0 +1,100 @@
+"""Mixtures of Gaussians in the compiled core do what the NumPy code does."""
+
+import numpy as np
+import pytest
+from helpers.compiled import COMPILED, assert_as_numpy, layouts
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hirank._compiled import core, using
+from hirank.core.threads import Workers
+from hirank.models import em
+from hirank.models.mixture import Mixture
+
+pytestmark = pytest.mark.skipif(not COMPILED, reason="requires the compiled core")
+
+
+def gaussians(rng, weights, v):
+    roots = rng.normal(size=(len(weights), v, v + 2))
+    covariances = roots @ roots.transpose(0, 2, 1) / v
+    return Mixture(np.array(weights), 2 * rng.normal(size=(len(weights), v)), covariances)
+
+
+def moments(mixture, X, observed):
+    """Return the results of one E-step as a list of arrays."""
+    table = em.IncompleteTable(np.where(observed, X, 0), observed)
+    e_step = em._e_step if core() is None else em._compiled_e_step
+    sums, imputed, log_likelihood = e_step(mixture, table, Workers(1))
+    return [*sums, imputed, float(log_likelihood)]
+
+
+@pytest.mark.parametrize("share", [0.0, 0.05, 0.4, 0.8, 1.0])
+@pytest.mark.parametrize("v", [1, 3, 9, 40])
+def test_moments_and_conditionals_are_those_of_numpy(share, v):
+    rng = np.random.default_rng(0)
+    mixture = gaussians(rng, [0.4, 0.1, 0.2, 0.3, 0.0], v)
+    X, observed = 2 * rng.normal(size=(25, v)), rng.random((25, v)) >= share
+    observed[3:6] = observed[2]  # rows with the same pattern
+
+    # The precisions of these covariances are known to about 1e-12.
+    assert_as_numpy(lambda: moments(mixture, X, observed), rtol=1e-8, atol=1e-8)
+    assert_as_numpy(lambda: mixture.conditional(X, observed), rtol=1e-8, atol=1e-8)
+
+
+@pytest.mark.parametrize("name", COMPILED)
+@given(data=st.data())
+def test_rows_are_the_same_to_the_bit_alone_and_in_any_batch(name, data):
+    rng = np.random.default_rng(data.draw(st.integers(0, 100)))
+    n, v, K = (data.draw(st.integers(1, most)) for most in (11, 19, 6))
+    mixture = gaussians(rng, np.full(K, 1 / K), v)
+    X, observed = rng.normal(size=(n, v)), rng.random((n, v)) < rng.random()
+    order = rng.permutation(n)
+
+    with using(name):
+        together = mixture.conditional(X, observed)
+        permuted = mixture.conditional(X[order], observed[order])
+        for a, b in zip(together, permuted, strict=True):
+            np.testing.assert_array_equal(a[order], b)
+        for i in range(n):
+            alone = mixture.conditional(X[[i]], observed[[i]])
+            for a, b in zip(together, alone, strict=True):
+                np.testing.assert_array_equal(a[i], b[0])
+        np.testing.assert_array_equal(mixture.complete(X, observed), together[0])
+
+
+def test_the_layout_of_a_table_does_not_matter():
+    rng = np.random.default_rng(0)
+    mixture = gaussians(rng, [0.3, 0.7], 6)
+    X, observed = rng.normal(size=(12, 6)), rng.random((12, 6)) < 0.6
+    expected = mixture.conditional(X, observed)
+
+    for values, known in zip(layouts(X), layouts(observed), strict=True):
+        for found, same in zip(mixture.conditional(values, known), expected, strict=True):
+            np.testing.assert_array_equal(found, same)
+    single = X.astype(np.float32)
+    for found, same in zip(
+        mixture.conditional(single, observed),
+        mixture.conditional(single.astype(np.float64), observed),
+        strict=True,
+    ):
+        np.testing.assert_array_equal(found, same)
+
+
+@pytest.mark.parametrize("value", [1e-310, 1e160, 1e300])
+def test_extreme_values_have_the_results_of_numpy(value):
+    rng = np.random.default_rng(0)
+    mixture = gaussians(rng, [0.3, 0.7], 6)
+    X, observed = rng.normal(size=(12, 6)), rng.random((12, 6)) < 0.6
+    X[2, 0], observed[2, 0] = value, True
+
+    with np.errstate(all="ignore"):
+        assert_as_numpy(lambda: mixture.complete(X, observed), rtol=1e-8, atol=1e-8)
+
+
+def test_components_of_another_size_are_an_error():
+    for name in COMPILED:
+        with using(name):
+            arrays = gaussians(np.random.default_rng(0), [1.0], 3).arrays
+            X, observed = np.zeros((2, 4)), np.ones((2, 4), bool)
+            with pytest.raises(ValueError, match="as many features as the mixture"):
+                core().mixture_conditional(X, observed, *arrays, True)
