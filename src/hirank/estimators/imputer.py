@@ -39,10 +39,12 @@ from hirank.selection.search import search
 class Imputer(BaseImputer[FittedImputer]):
     """Impute missing values with a stack of models selected on held-out entries.
 
-    Five families are compared on observed entries that are held out: one Gaussian, mixtures of
-    Gaussians, low-rank factors, low-rank kernel matrices, and kernel dictionaries (:class:`KFMC`).
-    Nonnegative stacking weights are fitted to the held-out entries; models with a positive weight
-    are refitted to all entries. :meth:`summary` reports what was selected and the error to expect.
+    Seven families are compared on observed entries that are held out: one Gaussian, mixtures of
+    Gaussians, factor analysis (of wide tables), low-rank factors, low-rank kernel matrices, kernel
+    dictionaries (:class:`KFMC`), and routed dictionaries, a small one for each component of a
+    mixture. Nonnegative stacking weights are fitted to the held-out entries; models with a positive
+    weight are refitted to all entries. :meth:`summary` reports what was selected and the error to
+    expect.
 
     Parameters
     ----------
@@ -100,8 +102,8 @@ class Imputer(BaseImputer[FittedImputer]):
         A row for each trial, with the best of each family last: ``family`` ("column means",
         "Gaussian", "Gaussian mixture", "factor analysis", "low rank",
         "low-rank kernel (linear)", "low-rank kernel (poly)", "low-rank kernel (rbf)",
-        "dictionary"), ``kernel``,
-        ``n_components`` (Gaussians, factors, landmarks or points), ``bandwidth``, ``beta`` (the
+        "routed dictionaries", "dictionary"), ``kernel``, ``n_components`` (Gaussians, factors,
+        landmarks, routed components or points), ``bandwidth``, ``beta`` (the
         ridge of a dictionary, or the smoothing of a low-rank kernel matrix),
         ``noise`` (share of the variance, of Gaussians), ``ridge`` (of factors),
         ``error`` (root mean square at held-out entries, column mean = 1), ``loss`` (by which trials
