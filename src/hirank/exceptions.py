@@ -237,6 +237,21 @@ class CompiledCoreWarning(UserWarning):
         )
 
 
+@dataclass(eq=False)
+class ClusterVersionWarning(UserWarning):
+    """Other versions of hirank than `version` run at the addresses of a Dask cluster in `found`."""
+
+    version: str
+    found: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return (
+            f"hirank {self.version} is installed here, and another version at "
+            f"{abbreviated(self.found)}: results may differ, or the model may not be read. Install "
+            f"hirank {self.version} on the whole cluster."
+        )
+
+
 class StopReason(Enum):
     """Why a fit stopped."""
 

@@ -87,7 +87,7 @@ def test_what_is_not_a_numeric_table_is_an_error(curved):
         hirank.complete(pd.DataFrame({"a": ["x", "y"]}))
     with pytest.raises(InputError, match="two dimensions"):
         hirank.complete(np.zeros(3))
-    with pytest.raises(TypeError, match="collect"):
+    with pytest.raises(InputError, match="collect"):
         hirank.complete(pl.DataFrame({"a": [1.0]}).lazy())
 
 

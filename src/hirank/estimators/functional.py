@@ -12,7 +12,13 @@ from hirank._integers import EXACT, fit_integers
 from hirank._typing import Array, BoolArray
 from hirank.estimators.columns import find_column
 from hirank.estimators.imputer import Imputer
-from hirank.estimators.validation import is_missing, known_values, missing_value, unmask
+from hirank.estimators.validation import (
+    check_eager,
+    is_missing,
+    known_values,
+    missing_value,
+    unmask,
+)
 from hirank.exceptions import EmptyColumnsWarning, InputError, NonNumericColumnsWarning, warn
 
 Table = TypeVar("Table")
@@ -54,11 +60,10 @@ def complete(table: Table, *, random_state: Any = 0, **parameters: Any) -> Table
     8.0
     """
     parameters["random_state"] = random_state
+    check_eager(table)
     frame = nw.from_native(table, pass_through=True)
     if isinstance(frame, nw.DataFrame):
         return _complete_frame(frame, parameters)
-    if isinstance(frame, nw.LazyFrame):
-        raise TypeError("The data frame is lazy. Call collect() first.")
     values: Any = unmask(table)
     filled = _complete_array(
         values if isinstance(values, np.ndarray) else np.asarray(values, dtype=float), parameters

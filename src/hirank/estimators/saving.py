@@ -16,7 +16,14 @@ from hirank._atomic import replace_file
 from hirank._text import abbreviated
 from hirank._typing import PathLike
 from hirank.exceptions import ModelFileError
-from hirank.persistence.container import FORMAT, model_file_errors, pack, printable, read
+from hirank.persistence.container import (
+    FORMAT,
+    model_file_errors,
+    pack,
+    printable,
+    read,
+    unpack,
+)
 from hirank.persistence.encoding import to_json
 from hirank.persistence.record import decode, encode
 
@@ -32,6 +39,8 @@ LIBRARIES = ("numpy", "scipy", "scikit-learn")
 """Results may be rounded differently with other versions of these."""
 MAX_TRIAL_WORK, MAX_TRIAL_WIDTH = 1e9, 100_000
 """Multiplications and features up to which a model is tried out when it is loaded."""
+IN_MEMORY = "model in memory"
+"""What errors name in place of a path."""
 STATE_PARTS = {"format", "params", "feature_names", "output", "record"}
 
 
@@ -111,7 +120,16 @@ def load(path: PathLike) -> Model:
     >>> restored.stop_reason_ == model.stop_reason_
     True
     """
-    header, state = read(path)
+    return _restore(*read(path), path)
+
+
+def from_bytes(data: bytes) -> Model:
+    """Restore a model from the bytes that `to_bytes` returned."""
+    return _restore(*unpack(data, IN_MEMORY), IN_MEMORY)
+
+
+def _restore(header: Mapping[str, Any], state: Any, path: PathLike) -> Model:
+    """Return the model of a file with this header and state; errors name the path."""
     kind = _estimators().get(str(header.get("kind")))
     if kind is None:
         raise ModelFileError(

@@ -121,6 +121,7 @@ def check_table(estimator: Any, X: Any, *, reset: bool) -> tuple[Array, BoolArra
     """Return a table as floats, n x m, and which of its entries are observed."""
     if not reset and _passes_unchanged(estimator, X):
         return X, ~is_missing(X, estimator.missing_values)
+    check_eager(X)
     try:
         table = validate_data(
             estimator,
@@ -150,6 +151,17 @@ def _passes_unchanged(estimator: Any, X: Any) -> bool:
         and not hasattr(estimator, "feature_names_in_")
         and not np.isinf(X).any()
     )
+
+
+def check_eager(X: Any) -> None:
+    """Raise InputError if a table is not in memory."""
+    if hasattr(X, "__dask_graph__"):
+        raise InputError(
+            "X is a Dask collection. To impute it with a fitted model, call "
+            "hirank.dask.transform(model, X); to fit a model, call compute() on X or a part of it."
+        )
+    if isinstance(nw.from_native(X, pass_through=True), nw.LazyFrame):
+        raise InputError("X is a lazy data frame. Call collect() on X or a part of it first.")
 
 
 def to_floats(X: Any) -> Array:

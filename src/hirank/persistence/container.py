@@ -91,7 +91,12 @@ def read(path: PathLike) -> tuple[dict[str, Any], Any]:
 
     Arrays of the state are read-only: they are views of the bytes of the file.
     """
-    header, archive = _open(path)
+    return unpack(_read_file(path), path)
+
+
+def unpack(data: bytes, path: PathLike) -> tuple[dict[str, Any], Any]:
+    """Return header and state of the content of a model file, as `read`; errors name the path."""
+    header, archive = _open(data, path)
     with model_file_errors(path):
         names = archive.namelist()
         if names != _part_names(len(names)):
@@ -105,7 +110,7 @@ def read(path: PathLike) -> tuple[dict[str, Any], Any]:
 
 def read_header(path: PathLike) -> dict[str, Any]:
     """Return the header of a model file, with its checksum verified, without the model."""
-    return _open(path)[0]
+    return _open(_read_file(path), path)[0]
 
 
 @contextmanager
@@ -124,14 +129,22 @@ def printable(text: object, length: int) -> str:
     return "".join(c if c.isprintable() else "?" for c in line[:length])
 
 
-def _open(path: PathLike) -> tuple[dict[str, Any], zipfile.ZipFile]:
-    """Return the header and all parts, with the checksum and the format verified."""
+def _read_file(path: PathLike) -> bytes:
+    """Return the content of a model file, of which only the start is read if it is another file."""
     with open(path, "rb") as file:
-        start = file.peek(ZIP_HEADER + len(HEADER))  # another file may be of any size
-        name = start[ZIP_HEADER : ZIP_HEADER + len(HEADER)]
-        if not start.startswith(b"PK\x03\x04") or name != HEADER.encode():
-            raise ModelFileError(path, NOT_A_MODEL)
-        data = file.read()
+        _check_start(file.peek(ZIP_HEADER + len(HEADER)), path)  # another file may be of any size
+        return file.read()
+
+
+def _check_start(start: bytes, path: PathLike) -> None:
+    name = start[ZIP_HEADER : ZIP_HEADER + len(HEADER)]
+    if not start.startswith(b"PK\x03\x04") or name != HEADER.encode():
+        raise ModelFileError(path, NOT_A_MODEL)
+
+
+def _open(data: bytes, path: PathLike) -> tuple[dict[str, Any], zipfile.ZipFile]:
+    """Return the header and all parts, with the checksum and the format verified."""
+    _check_start(data, path)
     with model_file_errors(path):
         if _digest(memoryview(data)[:-DIGEST_SIZE]) != data[-DIGEST_SIZE:]:
             raise ValueError("the checksum does not match")
