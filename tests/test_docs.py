@@ -30,7 +30,7 @@ LINK = re.compile(r"\]\((?!https?:|#)([^)#\s]+)")
 
 @pytest.mark.parametrize("page", PAGES)
 def test_the_python_blocks_of_a_page_run_in_order(page, tmp_path, monkeypatch):
-    for package in ("matplotlib", "jinja2", "pandas", "river", "dask"):
+    for package in ("matplotlib", "jinja2", "pandas", "river", "dask", "pyarrow"):
         pytest.importorskip(package)
     monkeypatch.chdir(tmp_path)  # the blocks write files
     text = (ROOT / page).read_text()

@@ -17,7 +17,8 @@ from sklearn.utils.validation import check_is_fitted
 from hirank._text import abbreviated
 from hirank._typing import Array
 from hirank.estimators.saving import from_bytes, to_bytes
-from hirank.exceptions import ClusterVersionWarning, InputError, ParameterError, warn
+from hirank.estimators.validation import check_row_independent
+from hirank.exceptions import ClusterVersionWarning, InputError, warn
 
 if TYPE_CHECKING:
     from hirank.estimators.saving import Model
@@ -74,12 +75,7 @@ def transform(model: Model, X: Any) -> Any:
     True
     """
     check_is_fitted(model)
-    if getattr(model, "time", None) is not None and not hasattr(model, "partial_fit"):
-        raise ParameterError(
-            "time",
-            "is set, so that imputed values depend on the rows around them, which may be in "
-            "another partition. Fit the model without it.",
-        )
+    check_row_independent(model)
     if not isinstance(X, da.Array | dd.DataFrame):
         raise TypeError(
             f"X must be a Dask array or data frame; got {type(X).__name__}. For other tables, call "

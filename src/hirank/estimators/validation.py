@@ -153,6 +153,16 @@ def _passes_unchanged(estimator: Any, X: Any) -> bool:
     )
 
 
+def check_row_independent(model: Any) -> None:
+    """Raise ParameterError if imputed values of a fitted model depend on other rows."""
+    if getattr(model, "time", None) not in (None, False) and not hasattr(model, "partial_fit"):
+        raise ParameterError(
+            "time",
+            "is set, so that imputed values depend on the rows around them, which may be in "
+            "another partition or batch. Fit the model without it.",
+        )
+
+
 def check_eager(X: Any) -> None:
     """Raise InputError if a table is not in memory."""
     if hasattr(X, "__dask_graph__"):
@@ -161,7 +171,10 @@ def check_eager(X: Any) -> None:
             "hirank.dask.transform(model, X); to fit a model, call compute() on X or a part of it."
         )
     if isinstance(nw.from_native(X, pass_through=True), nw.LazyFrame):
-        raise InputError("X is a lazy data frame. Call collect() on X or a part of it first.")
+        raise InputError(
+            "X is a lazy data frame. To impute it with a fitted model, call "
+            "hirank.arrow.transform(model, X); to fit a model, call collect() on X or a part of it."
+        )
 
 
 def to_floats(X: Any) -> Array:
