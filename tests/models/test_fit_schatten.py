@@ -249,3 +249,12 @@ def test_a_complete_table_is_returned_with_its_penalty(parabola):
     assert (end.X == X).all()
     assert monitor.steps == 1
     assert monitor.trace["objective"][0] > 0
+
+
+def test_a_stage_may_have_more_landmarks_than_the_rule_and_takes_what_it_needs(rng):
+    many, few = rng.normal(size=(300, 30)), rng.normal(size=(300, 2)) @ rng.normal(size=(2, 30))
+    twice = SchattenPath(KERNEL, landmark_factor=2)
+
+    assert len(SchattenPath(KERNEL).landmarks(many, SETTING, LAST_SMOOTHING)) == MIN_LANDMARKS
+    assert twice.landmarks(many, SETTING, LAST_SMOOTHING) is None  # all rows
+    assert len(twice.landmarks(few, SETTING, LAST_SMOOTHING)) <= 6  # polynomials of two variables

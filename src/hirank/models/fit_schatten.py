@@ -62,6 +62,7 @@ class SchattenPath:
     tol: float = 1e-3
     decades: float = 1.0  # by which the smoothing falls from one stage to the next
     window: int = WINDOW  # steps over which a stage is judged
+    landmark_factor: int = 1  # by which the automatic number of landmarks is multiplied
 
     @property
     def stages(self) -> tuple[Stage, ...]:
@@ -78,7 +79,8 @@ class SchattenPath:
         They end where all images are within a squared distance of `enough` from their span.
         """
         n = len(X)
-        r = default_n_landmarks(n) if self.n_landmarks is None else self.n_landmarks
+        automatic = self.landmark_factor * default_n_landmarks(n)
+        r = automatic if self.n_landmarks is None else self.n_landmarks
         if r >= n and not enough:
             return None
         landmarks = pick_landmarks(X, setting.kernel, r, enough)

@@ -85,6 +85,8 @@ class SchattenConfig:
     max_ratio_noisy: float = 0.95  # and is, unless a rough fit has less than this part of it
     perfect_error: float = 1e-3  # the same that needs no improvement
     recovered_error: float = 1e-4  # own error from which a refit of the last stage is enough
+    close_error: float = 0.01  # own error up to which the last stage of a refit has
+    close_landmarks: int = 2  # so many times the landmarks
     min_gain: float = 0.99  # error over that two decades before; a path on a noisy table ends above
     refit_stage: int = 2  # from which refits begin that start from a fold
     n_models: int = 4  # refits that are averaged, at most one more than folds

@@ -131,11 +131,12 @@ class LowRankKernels:
             spec = replace(spec, path=replace(spec.path, tol=data.solver.tol * config.exact_tol))
         count = n_models or (config.n_models if exact else config.n_models_noisy)
         state = replace(state, spec=spec)
+        factor = config.close_landmarks if trial.loss < config.close_error else 1
         starts = starts[:count]
         cost = len(starts) * data.step_cost(len(state.ends[0].D))
         return [
             *data.workers.map(
-                lambda start: _refit(state, data, *start, thorough=exact), starts, cost
+                lambda start: _refit(state, data, *start, factor, thorough=exact), starts, cost
             )
         ]
 
@@ -145,10 +146,17 @@ def _loss(trial: Trial) -> float:
 
 
 def _refit(
-    state: SchattenTrial, data: SearchData, first: int, X: Array, *, thorough: bool = False
+    state: SchattenTrial,
+    data: SearchData,
+    first: int,
+    X: Array,
+    landmark_factor: int = 1,
+    *,
+    thorough: bool = False,
 ) -> Refit:
     """Fit the stages from `first` on, from a table in weighted features, to all entries.
 
+    The last stage has `landmark_factor` times the landmarks.
     If `thorough`, the last stage is fitted twice, with restarts in between: only then do the last
     rows of a union of subspaces reach the right one. Rows that fit several places are imputed with
     their mean (docs/notes/schatten.md).
@@ -156,10 +164,11 @@ def _refit(
     fitter, path, last = state.spec.fitter(data, data.observed), state.spec.path, state.number
     for number in range(first, last):
         X = fitter.restart(number, fitter.fit_stage(path, number, X))
-    end = fitter.fit_stage(path, last, X)
+    last_path = replace(path, landmark_factor=landmark_factor)
+    end = fitter.fit_stage(last_path, last, X)
     thorough &= not data.monitor.stopped
     if thorough:
-        end = fitter.fit_stage(path, last, fitter.restart_rows(end))
+        end = fitter.fit_stage(last_path, last, fitter.restart_rows(end))
     refitted = _make_refit(state, data, end, exact=bool(data.observed.all()))
     if not thorough:
         return refitted
