@@ -127,7 +127,6 @@ BAD = {
     "missing file": (None, "No such file", 3),
     "empty file": (b"", "empty", 3),
     "no numeric column": (b"a,b\nx,y\nz,w\n", "numeric", 3),
-    "duplicate names": (b"a,a\n1,2\n3,4\n", '"a"', 3),
     "ragged rows": (b"a,b\n1,2\n1,2,3\n", "Line 3", 3),
     "all missing": (b"a,b\n,\n,\n,\n", "missing", 5),
     "not UTF-8": (b"a,b\n1,2\n\xe4,3\n", "encoding", 3),

@@ -81,7 +81,7 @@ def test_with_json_an_error_of_a_stream_is_an_event(tmp_path, monkeypatch):
     assert "none.csv" in last["message"]
 
 
-@pytest.mark.parametrize("arguments", [("complete", "t.csv"), ("apply",), ("fit", "--nonsense")])
+@pytest.mark.parametrize("arguments", [("complete",), ("apply",), ("fit", "--nonsense")])
 def test_with_json_wrong_options_are_a_json_object(monkeypatch, capsys, arguments):
     monkeypatch.setattr(sys, "argv", ["hirank", *arguments, "--json"])
 

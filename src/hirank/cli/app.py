@@ -85,7 +85,7 @@ class Complete(o.FitOptions):
     exactly as they are in the input.
     """
 
-    output: str
+    output: str | None = None
     save: Path | None = None
     interval: float | None = None
     digits: int | None = None
@@ -109,7 +109,7 @@ class Apply(o.TableOptions):
     """
 
     model: Path
-    output: str
+    output: str | None = None
     rows: int = 20_000
     interval: float | None = None
     digits: int | None = None

@@ -23,7 +23,7 @@ from hirank.cli.models import (
     restore_columns,
     set_threads,
 )
-from hirank.cli.output_checks import check_outputs
+from hirank.cli.output_checks import check_outputs, output_for
 from hirank.cli.reporter import Reporter
 from hirank.cli.results import RunResult
 from hirank.exceptions import ModelFileError
@@ -42,9 +42,8 @@ def run(options: Apply, reporter: Reporter) -> None:
     """Read some rows, impute and write them, until there are no more."""
     began = perf_counter()
     check_coverage(options.interval)
-    check_outputs(
-        source=options.table, table=options.output, protected=(options.model,), force=options.force
-    )
+    output, force = options.output or output_for(options.table), options.force
+    check_outputs(source=options.table, table=output, protected=(options.model,), force=force)
     saved = SavedModel.load(options.model, options.interval)
     set_threads(saved.model, options.n_jobs)
     markers = load_markers(options.model)
@@ -63,9 +62,7 @@ def run(options: Apply, reporter: Reporter) -> None:
     integers, digits = integer_names(saved.model), options.digits
     with (
         file,
-        create(
-            options.output, file, force=options.force, digits=digits, integers=integers
-        ) as writer,
+        create(output, file, force=force, digits=digits, integers=integers) as writer,
         reporter.rows(estimate_rows(file)) as advance,
         reporter.warnings(),
     ):
@@ -80,8 +77,8 @@ def run(options: Apply, reporter: Reporter) -> None:
             advance(len(part))
     columns = len(saved.names or file.names)
     seconds = perf_counter() - began
-    result = RunResult(rows, columns, n_missing, n_imputed, seconds, options.output, options.model)
-    reporter.result(result, to_error=options.output == "-")
+    result = RunResult(rows, columns, n_missing, n_imputed, seconds, output, options.model)
+    reporter.result(result, to_error=output == "-")
 
 
 @dataclass(frozen=True)

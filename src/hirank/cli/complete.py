@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from hirank.cli.fit_table import TableFit, fit_table, read_table, save_fit
 from hirank.cli.intervals import check_columns, check_coverage
 from hirank.cli.lock import locked
-from hirank.cli.output_checks import check_outputs
+from hirank.cli.output_checks import check_outputs, output_for
 from hirank.cli.reporter import Reporter
 from hirank.io import create
 
@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 def run(options: Complete, reporter: Reporter) -> None:
     """Read a table, impute it and write it; then save the model and the report, if asked for."""
     began = perf_counter()
-    save, report, output, force = options.save, options.report, options.output, options.force
+    save, report, force = options.save, options.report, options.force
+    output = options.output or output_for(options.table)
     check_coverage(options.interval)
     check_outputs(save, report, source=options.table, table=output, force=force)
     with locked(None if save is None else save.resolve()):

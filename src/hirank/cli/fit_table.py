@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter
@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from hirank._text import abbreviated
 from hirank._typing import Array
+from hirank.cli.column_notes import almost_numeric, column_notes, quoted
 from hirank.cli.errors import NoValuesError
 from hirank.cli.intervals import Intervals
 from hirank.cli.models import restore_columns, save_model
@@ -26,11 +26,6 @@ from hirank.io.times import parse_times
 if TYPE_CHECKING:
     from hirank import Imputer
 
-MIN_REPEATS = 3
-"""Cells with the same value from which on it may mark missing values."""
-MIN_DISTANCE = 1.5
-"""Distance of such a value from all others, in ranges of these (5 to 95 %)."""
-MAX_LISTED = 12
 DEFAULT_COVERAGE = 0.9
 """Coverage of the intervals in the report, unless --interval sets another."""
 
@@ -71,17 +66,18 @@ def read_table(options: LearnOptions, reporter: Reporter, time: str | None = Non
     missing = options.missing or ()
     file = open_table(options.table, missing=missing, text=ids, **options.reading)
     if time is not None and time not in file.names:
-        raise ParameterError("time", f"names {time!r}, but the columns are {_quote(file.names)}.")
+        raise ParameterError("time", f"names {time!r}, but the columns are {quoted(file.names)}.")
     table = file.read()
     if not table.numeric:
         raise FileError(
-            options.table, f"No column is numeric: {_quote(table.text)}.{_almost_numeric(table)}"
+            options.table, f"No column is numeric: {quoted(table.text)}.{almost_numeric(table)}"
         )
     if not len(table):
         raise FileError(options.table, "The file has column names but no rows.")
     if np.isnan(table.numbers).all():
         raise NoValuesError(f"{options.table}: Every numeric cell is missing.")
-    _note_columns(table, reporter, (*ids, time))
+    for note in column_notes(file, table, (*ids, time)):
+        reporter.note(note)
     reporter.table = table
     if time is None or time not in table.text:
         return TableInput(file, table, ids)
@@ -214,53 +210,3 @@ def _parse_bounds(
             raise ParameterError("bounds", f"{problem} {text!r}.") from None
         bounds |= dict.fromkeys([column] if column else table.numeric, (low, high))
     return bounds or None
-
-
-def _note_columns(table: Table, reporter: Reporter, known: Sequence[str | None]) -> None:
-    """Print which columns are not numeric or empty, and what may mark missing values."""
-    text = [name for name in table.text if name not in known]
-    if text:
-        reporter.note(f"Columns that are not numeric: {_quote(text)}.{_almost_numeric(table)}")
-    columns = list(zip(table.numeric, table.numbers.T, strict=True))
-    empty = [name for name, x in columns if np.isnan(x).all()]
-    if empty:
-        reporter.note(f"Columns without values, left empty: {_quote(empty)}.")
-    marked = [
-        f"{value:g} in {count} cells of {name!r}"
-        for name, x in columns
-        for value, count in _find_markers(x)
-    ]
-    if marked:
-        reporter.note(
-            f"Values far from all others: {abbreviated(marked, 6)}. If they mark missing values, "
-            "pass --missing."
-        )
-
-
-def _find_markers(x: Array) -> list[tuple[float, int]]:
-    """Return the lowest and highest value of a column, n, if repeated far from all others."""
-    x = x[~np.isnan(x)]
-    found = []
-    for value in {x.min(), x.max()} if len(x) else ():
-        rest = x[x != value]
-        count = len(x) - len(rest)
-        if min(count, len(rest)) >= MIN_REPEATS:
-            low, high = np.quantile(rest, [0.05, 0.95])
-            if high > low and np.abs(rest - value).min() > MIN_DISTANCE * (high - low):
-                found.append((float(value), count))
-    return found
-
-
-def _almost_numeric(table: Table) -> str:
-    """Return which cells keep columns from being numeric, as a sentence."""
-    columns = [
-        f"{name!r} contains {_quote(dict.fromkeys(cell for _, cell in cells))} (line {cells[0][0]})"
-        for name, cells in table.types.nearly_numeric.items()
-    ]
-    if not columns:
-        return ""
-    return f" Almost numeric: {'; '.join(columns)}. If this marks missing values, pass --missing."
-
-
-def _quote(names: Iterable[object]) -> str:
-    return abbreviated([repr(str(name)) for name in names], MAX_LISTED)

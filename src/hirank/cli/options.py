@@ -66,8 +66,8 @@ _HELP = {
         "the output is continued, unless --force is passed.",
     },
     "Output": {
-        "--output -o FILE": "Output file. The extension selects the format; "
-        '"-" writes CSV to standard output.',
+        "--output -o FILE": "Output file; by default beside the input, data.filled.csv for "
+        'data.csv. The extension selects the format; "-" writes CSV to standard output.',
         "--report FILE.html": "Write a page about the result.",
         "--save FILE": "Save the fitted model for `hirank apply`.",
         "--interval COVERAGE": "Add two columns for each numeric one: the ends of intervals that "

@@ -9,6 +9,16 @@ from hirank.exceptions import OutputError
 from hirank.io.output import check_output
 
 
+def output_for(source: str) -> str:
+    """Return the name of the output if none is given: data.csv becomes data.filled.csv."""
+    if source == "-":
+        return source
+    path = Path(source)
+    ends = path.suffixes[-2:] if path.suffix == ".gz" else path.suffixes[-1:]
+    suffix = "".join(ends)
+    return str(path.with_name(f"{path.name[: len(path.name) - len(suffix)]}.filled{suffix}"))
+
+
 def check_target(path: PathLike, *, force: bool) -> None:
     """Raise OutputError if `path` is a folder, in none, or a file that may not be overwritten."""
     check_output(path, force=force)

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hirank._typing import Array, BoolArray
+from hirank.io.notation import PLAIN, Notation, detect_notation
 
 _WORDS = ("", "nan", "null", "na", "n/a", "none", "+nan", "-nan")
 _NUMBER = re.compile(r"\s*[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?\s*", re.ASCII)
@@ -144,21 +145,42 @@ def collect_numbers(found: Sequence[float | None], cells: Sequence[object]) -> C
     return Column(values, n_observed, invalid[:_MAX_REPORTED], len(invalid))
 
 
-def parse_column(cells: Sequence[str], missing: Missing, decimal: str = ".") -> Column:
-    """Return the numbers of a column of text cells."""
-    values = _parse_plain(cells, missing, decimal)
+def parse_column(
+    cells: Sequence[str], missing: Missing, decimal: str = ".", notation: Notation = PLAIN
+) -> Column:
+    """Return the numbers of a column of text cells, all written in one notation."""
+    values = _parse_plain(cells, missing, decimal) if notation == PLAIN else None
     if values is not None:
         _remove_markers(values, cells, missing, decimal)
         column = check_numbers(values, whole=False)
     else:
-        found = [parse_number(cell, missing, decimal) for cell in cells]
+        found = [_parse_cell(cell, missing, decimal, notation) for cell in cells]
         column = collect_numbers(found, cells)
     if column.values is not None and column.n_observed and not column.n_invalid:
         known = ~np.isnan(column.values)
         texts = cells if known.all() else [cells[i] for i in np.flatnonzero(known).tolist()]
+        if notation.has_unit:
+            texts = [notation.plain(text, decimal) or "" for text in texts]
         joined = "\0".join(texts)
         column.whole = not any(mark in joined for mark in (decimal, "e", "E"))
     return column
+
+
+def find_notation(cells: Iterable[str], missing: Missing, decimal: str) -> Notation | None:
+    """Return the notation of the cells that are not missing; None if they have none in common."""
+    observed = (cell for cell in cells if not missing.matches(cell))
+    return detect_notation(
+        (cell for cell in observed if not (is_number(cell) and missing.marks(cell))), decimal
+    )
+
+
+def _parse_cell(cell: str, missing: Missing, decimal: str, notation: Notation) -> float | None:
+    """Return the value of one cell in a notation: NaN if missing, None if not a number."""
+    value = parse_number(cell, missing, decimal)
+    if notation == PLAIN or (value is not None and (np.isnan(value) or not notation.has_unit)):
+        return value
+    text = notation.plain(cell, decimal)  # a number without the unit of its column is not one
+    return None if text is None else parse_number(text, missing, decimal)
 
 
 def _remove_markers(values: Array, cells: Sequence[str], missing: Missing, decimal: str) -> None:

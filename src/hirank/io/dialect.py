@@ -18,8 +18,12 @@ _DELIMITERS = (",", ";", "\t", "|")
 _SAMPLE = 100  # rows from which a dialect is detected
 _LONG = 1 << 16  # characters; a shorter head is the whole file
 _TOKEN = re.compile(r"[ \t]*[^ \t]+")
-_COMMA_NUMBER = re.compile(r"\s*[+-]?[0-9]*,[0-9]+(?:[eE][+-]?[0-9]+)?\s*", re.ASCII)
-_POINT_NUMBER = re.compile(r"\s*[+-]?[0-9]*\.[0-9]+(?:[eE][+-]?[0-9]+)?\s*", re.ASCII)
+# Numbers, with a unit or not, that show the decimal mark; 1.234 and 1,234 may also be thousands.
+_AROUND = r"[^0-9.,]{0,5}"
+_NUMBER = r"(?:[0-9]*|[0-9]{1,3}(?:%s[0-9]{3})+)%s[0-9]+(?:[eE][+-]?[0-9]+)?"
+_COMMA_NUMBER = re.compile(_AROUND + _NUMBER % (r"[. ]", ",") + _AROUND)
+_POINT_NUMBER = re.compile(_AROUND + _NUMBER % ("[, ]", r"\.") + _AROUND)
+_GROUPED = re.compile(rf"{_AROUND}[1-9][0-9]{{0,2}}(?:[.,][0-9]{{3}})+{_AROUND}")
 
 
 class _Patterns(NamedTuple):
@@ -88,10 +92,11 @@ class Dialect:
         return inside + raw[found.end() :]
 
     def refill(self, raw: str, text: str) -> str:
-        """Return a raw cell with another text: quoted as before, at the same place in spaces."""
+        """Return a raw cell with another text: quoted as before, or where it needs quotes."""
         if self.spaces:
-            return raw[: len(raw) - len(raw.lstrip())] + text
-        return f"{self.quote}{text}{self.quote}" if raw.startswith(self.quote) else text
+            return raw[: len(raw) - len(raw.lstrip())] + self.enquote(text)  # at the same place
+        quoted = raw.startswith(self.quote) or self.delimiter in text
+        return f"{self.quote}{text}{self.quote}" if quoted else text
 
     def enquote(self, text: str) -> str:
         """Return a raw cell for any text, in quotes where it needs them."""
@@ -175,12 +180,22 @@ def detect_dialect(
         dialect = replace(dialect, delimiter=delimiter, spaces=delimiter == " ")
     else:
         dialect = _detect_delimiter(dialect, lines, spaces)
-    if dialect.delimiter == ";":
-        cells = [cell for row in _rows(dialect, lines) for cell in row]
-        commas, points = map(_COMMA_NUMBER.fullmatch, cells), map(_POINT_NUMBER.fullmatch, cells)
-        if any(commas) and not any(points):
-            dialect = replace(dialect, decimal=",")
-    return dialect
+    comma = _has_decimal_comma([cell for row in _rows(dialect, lines) for cell in row], dialect)
+    return replace(dialect, decimal=",") if comma else dialect
+
+
+def _has_decimal_comma(cells: Sequence[str], dialect: Dialect) -> bool:
+    """Return whether numbers have a decimal comma: some must, and none a decimal point.
+
+    Groups of three digits may be thousands. Where semicolons separate cells, and there is nothing
+    else to see, a comma before them is the decimal mark.
+    """
+    commas = [cell for cell in cells if _COMMA_NUMBER.fullmatch(cell)]
+    points = [cell for cell in cells if _POINT_NUMBER.fullmatch(cell)]
+    sure = [cell for cell in commas if not _GROUPED.fullmatch(cell)]
+    if not sure:
+        return dialect.delimiter == ";" and bool(commas) and not points
+    return all(_GROUPED.fullmatch(cell) for cell in points)
 
 
 def _detect_delimiter(dialect: Dialect, lines: Sequence[str], spaces: bool) -> Dialect:

@@ -94,10 +94,11 @@ class ExcelFile(TableFile):
         rows = self._crop(path, list(sheet.iter_rows(values_only=True)))
         book.close()
         cells = ["" if cell is None else str(cell).strip() for cell in rows[0]]
-        names, unnamed = name_columns(path, cells, options)
+        columns = name_columns(path, cells, options)
         self.rows = rows[1:] if options.header else rows
         self.top += options.header
-        super().__init__(path, names, options, unnamed)
+        super().__init__(path, columns.names, options, columns.unnamed)
+        self.numbered = columns.numbered
 
     def _crop(self, path: PathLike, rows: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
         """Return the smallest block of rows and columns that contains all values."""

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from hirank._typing import Array, PathLike
 from hirank.exceptions import FileError
 from hirank.io.cells import Column, Missing, contain_only_numbers
 from hirank.io.memory import MemoryLimit
+from hirank.io.notation import PLAIN, Notation
 
 _NEARLY = 0.8  # share of numbers from which on the other cells of a column look like mistakes
 _SCAN_ROWS = 32_768
@@ -60,6 +61,7 @@ class Cells(ABC):
     """Rows of a table as they are in the file."""
 
     first_row: int
+    decimal = "."  # the decimal mark
 
     @abstractmethod
     def __len__(self) -> int: ...
@@ -79,6 +81,10 @@ class Cells(ABC):
     def line(self, row: int) -> int:
         """Return the line of the file in which a row starts."""
         return self.first_row + row + 1
+
+    def notation(self, index: int) -> Notation:
+        """Return how the numbers of a column are written, if it has been parsed."""
+        return PLAIN
 
     def dtype(self, index: int) -> np.dtype[Any] | None:
         """Return the type in which the format stores the numbers of a column, if it has one."""
@@ -146,6 +152,12 @@ class Table:
         """Return the cells of a column: strings, or the values of the format."""
         return self.cells.column(self.names.index(name))
 
+    @property
+    def notations(self) -> dict[str, Notation]:
+        """The numeric columns whose numbers have a unit or marks of thousands."""
+        found = {name: self.cells.notation(self.names.index(name)) for name in self.numeric}
+        return {name: notation for name, notation in found.items() if notation != PLAIN}
+
     def __len__(self) -> int:
         return len(self.cells)
 
@@ -162,6 +174,8 @@ class TableFile(ABC):
         "csv", "parquet", "arrow", "npy" or "xlsx".
     types : ColumnTypes or None
         Known after `read`, or once `chunks` has scanned the file.
+    numbered : tuple of str
+        Columns that had the name of another one before, and got a number.
 
     Examples
     --------
@@ -176,6 +190,7 @@ class TableFile(ABC):
     """
 
     format: ClassVar[str]
+    numbered: tuple[str, ...] = ()
 
     def __init__(
         self,
@@ -272,13 +287,19 @@ class TableFile(ABC):
         return Table(self.names, _stack(list(columns.values()), len(cells)), types, cells, is_whole)
 
 
-def name_columns(
-    path: PathLike, cells: Sequence[str], options: ReadOptions
-) -> tuple[list[str], list[str]]:
-    """Return the names of the columns from the cells of the first row, and those without one."""
-    numbered = [f"column {j}" for j in range(1, len(cells) + 1)]
+class ColumnNames(NamedTuple):
+    """The names of the columns, and which of them the file has otherwise."""
+
+    names: list[str]
+    unnamed: list[str]  # columns without a name
+    numbered: tuple[str, ...] = ()  # columns that had the name of one before
+
+
+def name_columns(path: PathLike, cells: Sequence[str], options: ReadOptions) -> ColumnNames:
+    """Return the names of the columns from the cells of the first row."""
+    numbers = [f"column {j}" for j in range(1, len(cells) + 1)]
     if not options.header:
-        return numbered, []
+        return ColumnNames(numbers, [])
     if contain_only_numbers(cells, options.missing):
         raise FileError(
             path,
@@ -287,8 +308,25 @@ def name_columns(
         )
     names = list(cells)
     if cells.count("") > 1:
-        names = [cell or number for cell, number in zip(cells, numbered, strict=True)]
-    return names, [name for name, cell in zip(names, cells, strict=True) if not cell]
+        names = [cell or number for cell, number in zip(cells, numbers, strict=True)]
+    unnamed = [name for name, cell in zip(names, cells, strict=True) if not cell]
+    different = _number_repeated(names)
+    changed = tuple(new for new, old in zip(different, names, strict=True) if new != old)
+    return ColumnNames(different, unnamed, changed)
+
+
+def _number_repeated(names: Sequence[str]) -> list[str]:
+    """Return names that are all different: x, x.2, x.3."""
+    taken, counts, found = set(names), Counter[str](), []
+    for name in names:
+        counts[name] += 1
+        new = name
+        while counts[name] > 1 and new in taken:
+            new = f"{name}.{counts[name]}"
+            counts[name] += new in taken
+        taken.add(new)
+        found.append(new)
+    return found
 
 
 def slices(n_rows: int, rows: int | None) -> Iterator[slice]:

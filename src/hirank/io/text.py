@@ -14,9 +14,10 @@ from hirank._integers import are_whole
 from hirank._text import plural
 from hirank._typing import Array, PathLike
 from hirank.exceptions import FileError, OutputError
-from hirank.io.cells import Column, format_numbers, parse_column
+from hirank.io.cells import Column, find_notation, format_numbers, parse_column
 from hirank.io.dialect import Dialect, check_delimiter, detect_dialect
 from hirank.io.memory import CELL
+from hirank.io.notation import PLAIN, Notation
 from hirank.io.output import Writer
 from hirank.io.source import Source
 from hirank.io.table import Cells, ReadOptions, Table, TableFile, name_columns
@@ -31,7 +32,7 @@ class TextCells(Cells):
 
     def __init__(self, file: TextFile, records: list[str], first_row: int, first_line: int) -> None:
         self.file, self.records, self.first_row = file, records, first_row
-        self._first_line = first_line
+        self._first_line, self.decimal = first_line, file.dialect.decimal
 
     def __len__(self) -> int:
         return len(self.records)
@@ -43,20 +44,42 @@ class TextCells(Cells):
     def column(self, index: int) -> list[str]:
         return [self.file.dialect.cells(record)[index] for record in self.records]
 
+    def notation(self, index: int) -> Notation:
+        return self.file.notations.get(index, PLAIN)
+
     def parse(self, columns: Sequence[int]) -> list[Column]:
-        n, options, dialect = len(self.records), self.file.options, self.file.dialect
+        n = len(self.records)
         found = [Column(np.empty(n)) for _ in columns]
         for start in range(0, n, _SEGMENT):
             cells = self._columns(start, start + _SEGMENT)
             for j, total in zip(columns, found, strict=True):
                 if total.values is None:
                     continue
-                part = parse_column(cells[j], options.missing, dialect.decimal)
+                part = self._parse_part(j, cells[j])
                 total.values[start : start + _SEGMENT] = part.values
                 total.extend(part, start)
                 if total.is_text:
                     total.values = None
         return found
+
+    def _parse_part(self, j: int, cells: Sequence[str]) -> Column:
+        """Return a part of a column, in the notation that the file has had there so far.
+
+        Where numbers follow another notation from some row on, marks of thousands may be new, but
+        not a unit: the numbers before have none.
+        """
+        notations, missing = self.file.notations, self.file.options.missing
+        decimal = self.file.dialect.decimal
+        before = notations.get(j)
+        part = parse_column(cells, missing, decimal, before or PLAIN)
+        if part.n_invalid and (before is None or before == PLAIN):
+            found = find_notation(cells, missing, decimal)
+            if found is not None and not (before == PLAIN and found.has_unit):
+                notations[j] = found
+                return parse_column(cells, missing, decimal, found)
+        if before is None and part.n_observed:
+            notations[j] = PLAIN
+        return part
 
     def _columns(self, start: int, stop: int) -> Sequence[Sequence[str]]:
         """Return the cells of some rows, column by column."""
@@ -82,6 +105,8 @@ class TextFile(TableFile):
     source : Source
     preamble, header : str
         What precedes the names of the columns, and their record; empty if there is none.
+    notations : dict of int to Notation
+        How the numbers of the columns that were parsed so far are written.
     """
 
     format = "csv"
@@ -89,10 +114,12 @@ class TextFile(TableFile):
     def __init__(self, path: PathLike, options: ReadOptions) -> None:
         check_delimiter(options.delimiter)
         self.source = Source(path, options.encoding)
+        self.notations: dict[int, Notation] = {}
         try:
             cells = self._read_header(path, options)
-            names, unnamed = name_columns(path, cells, options)
-            super().__init__(path, names, options, unnamed)
+            columns = name_columns(path, cells, options)
+            super().__init__(path, columns.names, options, columns.unnamed)
+            self.numbered = columns.numbered
         except BaseException:
             self.source.close()
             raise
@@ -208,12 +235,12 @@ class TextWriter(Writer):
     def _make_records(self, table: Table, filled: Array) -> list[str]:
         """Return records of a table that comes from another format, or another dialect."""
         dialect, texts, columns = self._dialect, self._format(table, filled), []
-        comma = isinstance(table.cells, TextCells) and table.cells.file.dialect.decimal == ","
+        comma, notations = table.cells.decimal == ",", table.notations
         for index, name in enumerate(table.names):
             cells = table.cells.texts(index)
             if name in table.numeric:
                 j = table.numeric.index(name)
-                if comma:
+                if comma and name not in notations:
                     cells = [cell.replace(",", ".") for cell in cells]
                 # The words for a missing value are those of the input; here it is an empty cell.
                 known = ~np.isnan(table.numbers[:, j])
@@ -230,6 +257,11 @@ class TextWriter(Writer):
         integral = np.array([name in table.types.integral for name in table.numeric], dtype=bool)
         whole = are_whole(filled) & integral
         texts[whole] = [str(int(value)) for value in filled[whole]]
+        decimal = table.cells.decimal
+        for name, notation in table.notations.items():
+            j = table.numeric.index(name)
+            own = [text.replace(self._dialect.decimal, decimal) for text in texts[:, j]]
+            texts[:, j] = [notation.write(text, decimal) for text in own]
         return texts
 
     def _start(self) -> None:
