@@ -60,7 +60,7 @@ public:
         }
     }
 
-    // Compute the shares of the components in a row, and the conditional means of those with one.
+    // Compute the shares of the components in a row.
     void visit(size_t row) {
         find_pattern(row);
         const int q = static_cast<int>(missing.size()), o = v - q;
@@ -85,10 +85,13 @@ public:
         double sum = 0;
         for (double& share : shares) sum += share = std::exp(share - top);
         log_likelihood = top + std::log(sum);
-        for (int k = 0; k < m.K; k++) {
-            shares[k] /= sum;
-            if (!(shares[k] < NO_SHARE)) fill(row, k);
-        }
+        for (double& share : shares) share /= sum;
+    }
+
+    // Compute the conditional means of the components with a share in the row that was visited.
+    void fill(size_t row) {
+        for (int k = 0; k < m.K; k++)
+            if (has_share(k)) fill(row, k);
     }
 
     // About the multiplications of ROWS rows.
@@ -257,7 +260,7 @@ private:
     }
 };
 
-// Call `use` for each row, with the posterior of the components computed.
+// Call `use` for each row, with the shares of the components computed.
 template <class Use>
 void for_each_row(Rows& rows, size_t n, Use use) {
     Signals signals;
@@ -286,6 +289,7 @@ double mixture_moments(const Mixture& mixture, const PartialRows& table, double*
     double log_likelihood = 0;
     for_each_row(rows, table.n, [&](size_t row) {
         log_likelihood += rows.log_likelihood;
+        rows.fill(row);
         double* out = imputed + row * v;
         for (int k = 0; k < K; k++) {
             if (!rows.has_share(k)) continue;
@@ -300,6 +304,13 @@ double mixture_moments(const Mixture& mixture, const PartialRows& table, double*
     return log_likelihood;
 }
 
+void mixture_shares(const Mixture& mixture, const PartialRows& table, double* shares) {
+    Rows rows(mixture, table);
+    for_each_row(rows, table.n, [&](size_t row) {
+        std::copy(rows.shares.begin(), rows.shares.end(), shares + row * mixture.K);
+    });
+}
+
 void mixture_conditional(const Mixture& mixture, const PartialRows& table, double* filled,
                          double* deviations) {
     const int K = mixture.K, v = mixture.v;
@@ -307,6 +318,7 @@ void mixture_conditional(const Mixture& mixture, const PartialRows& table, doubl
     Rows rows(mixture, table);
     for_each_row(rows, table.n, [&](size_t row) {
         double* out = filled + row * v;
+        rows.fill(row);
         for (int c : rows.missing) out[c] = 0;
         for (int k = 0; k < K; k++) {
             if (!rows.has_share(k)) continue;
