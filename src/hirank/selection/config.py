@@ -11,6 +11,7 @@ from hirank.models.em import EMConfig
 from hirank.models.fit_factors import FactorConfig
 from hirank.models.fit_schatten import LAST_SMOOTHING, default_n_landmarks
 from hirank.optim.path import WINDOW
+from hirank.selection.growth import GrowthConfig
 
 
 @dataclass(frozen=True)
@@ -164,6 +165,7 @@ class SearchConfig:
     schatten: SchattenConfig = field(default_factory=SchattenConfig)
     routed: RoutedConfig = field(default_factory=RoutedConfig)
     dictionary: DictionaryConfig = field(default_factory=DictionaryConfig)
+    growth: GrowthConfig = field(default_factory=GrowthConfig)
     mixture: EMConfig = field(default_factory=EMConfig)
     factors: FactorConfig = field(default_factory=FactorConfig)
     low_rank: ALSConfig = field(default_factory=ALSConfig)
