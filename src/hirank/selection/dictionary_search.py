@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -14,11 +13,16 @@ from hirank._typing import Array
 from hirank.core.bounds import clip_missing
 from hirank.core.init import soft_impute
 from hirank.kernels import RBF, Poly
-from hirank.models.dictionary import Dictionary
 from hirank.models.fit_dictionary import default_n_components
-from hirank.optim.path import FIRST_BETA, default_path, rescale_ridges, resolve_stage
+from hirank.optim.path import FIRST_BETA, default_path
 from hirank.selection.config import DictionaryConfig
-from hirank.selection.dictionary_path import DictionarySpec, PathFitter, PathTrial, StageEnd
+from hirank.selection.dictionary_path import DictionarySpec, PathFitter, PathTrial
+from hirank.selection.dictionary_refit import (
+    default_n_models,
+    dictionary_from_fold,
+    refit_all,
+    refit_from_start,
+)
 from hirank.selection.low_rank_kernels import LowRankKernels
 from hirank.selection.routed import Routed
 from hirank.selection.trial import FIT_FAILURES, Refit, SearchData, Trial
@@ -99,16 +103,10 @@ class Dictionaries:
         count = n_models or default_n_models(path, data.config.dictionary)
         try:
             if path.spec.first:
-                return _refit_from_start(fitter, path, trial.state.start, count)
-            return _refit_all(fitter, path, count)
+                return refit_from_start(fitter, path, trial.state.start, count)
+            return refit_all(fitter, path, count)
         except FIT_FAILURES:
             return [dictionary_from_fold(fitter, path, 0)]
-
-
-def default_n_models(path: PathTrial, config: DictionaryConfig) -> int:
-    """Return how many dictionaries are averaged, unless the user has set it."""
-    large = path.spec.n_components > config.max_points_many
-    return config.n_models_large if large else config.n_models
 
 
 def _specs(n: int, config: DictionaryConfig) -> list[DictionarySpec]:
@@ -246,81 +244,3 @@ class _DictionarySearch:
             again = self.fitter.repeat(best)
             better = again.loss < (1 - config.min_improvement) * best.loss
             done.insert(len(done) if better else -1, again)
-
-
-def _refit_all(fitter: PathFitter, path: PathTrial, count: int) -> list[Refit]:
-    data, r = fitter.data, path.spec.n_components
-    folds = range(min(count, len(data.folds)))
-    cost = len(folds) * data.step_cost(r)
-    refits = [*data.workers.map(lambda fold: _refit_from_fold(fitter, path, fold), folds, cost)]
-    if data.monitor.late:
-        return refits
-    X = refits[0].filled
-    points = [fitter.sample_points(X, data.observed, r) for _ in range(count - len(refits))]
-    cost = len(points) * data.step_cost(r)
-    more = data.workers.map(lambda D: _refit_from_points(fitter, path, X, D), points, cost)
-    return [*refits, *more]
-
-
-def _refit_from_start(fitter: PathFitter, path: PathTrial, start: Trial, count: int) -> list[Refit]:
-    """Fit dictionaries from the table that the good start imputes, and from those of the folds."""
-    data, r = fitter.data, path.spec.n_components
-    if data.monitor.late:
-        return [_refit_from_fold(fitter, path, 0)]
-    X = start.candidate.refit(start, data, 1)[0].filled
-    folds = range(min(count - 1, len(data.folds)))
-    n_points = 1 if r == len(X) else count - len(folds)  # with all rows as points, all are the same
-    points = [fitter.sample_points(X, data.observed, r) for _ in range(n_points)]
-    # All of them together, so that no thread waits between points and folds.
-    refits = [partial(_refit_from_points, fitter, path, X, D) for D in points]
-    refits += [partial(_refit_from_fold, fitter, path, fold) for fold in folds]
-    return [*data.workers.map(lambda fit: fit(), refits, len(refits) * data.step_cost(r))]
-
-
-def _refit_from_fold(fitter: PathFitter, path: PathTrial, fold: int) -> Refit:
-    """Fit the last stage to all observed entries, from where a fold has ended."""
-    data, end = fitter.data, path.ends[path.best][fold]
-    if data.monitor.stopped:
-        return dictionary_from_fold(fitter, path, fold)
-    X = np.where(data.observed, data.X, end.X)
-    numbers = range(path.last_stage, path.last_stage + 1)
-    last = fitter.fit_stages(data.observed, path.spec, X, end.D, numbers)[-1]
-    ends = [stage[fold] for stage in path.ends[: path.best]]
-    return Refit(last.X, _dictionary(fitter, path.spec, [*ends, last], path.first))
-
-
-def dictionary_from_fold(fitter: PathFitter, path: PathTrial, fold: int) -> Refit:
-    """Return the dictionary that was fitted on one fold, without a refit to all entries.
-
-    Used when the time limit is reached before the refit, or when the refit fails.
-    """
-    data, end = fitter.data, path.ends[path.best][fold]
-    ends = [stage[fold] for stage in path.ends[: path.best + 1]]
-    X = np.where(data.observed, data.X, end.X)
-    return Refit(X, _dictionary(fitter, path.spec, ends, path.first))
-
-
-def _refit_from_points(fitter: PathFitter, path: PathTrial, start: Array, D: Array) -> Refit:
-    """Fit the end of the path to all entries, from other points and an imputed table."""
-    data = fitter.data
-    X = np.where(data.observed, data.X, start)
-    first = path.spec.first
-    if not fitter.restarts:  # on noisy tables
-        first = max(first, path.last_stage - data.config.dictionary.member_stages)
-    numbers = range(first, path.last_stage + 1)
-    ends = fitter.fit_stages(data.observed, path.spec, X, D, numbers)
-    return Refit(ends[-1].X, _dictionary(fitter, path.spec, ends, numbers.start))
-
-
-def _dictionary(
-    fitter: PathFitter, spec: DictionarySpec, ends: Sequence[StageEnd], first: int
-) -> Dictionary:
-    """Return the dictionary of the last end, with the settings of all stages that lead to it."""
-    D = ends[-1].D
-    # Stages before the first one that was fitted are resolved now: new rows go through all.
-    before = [
-        resolve_stage(stage, spec.kernel, ends[0].X, D, fitter.solver.alpha)
-        for stage in spec.stages[:first]
-    ]
-    settings = [*before, *(end.setting for end in ends)]
-    return Dictionary(D, rescale_ridges(settings, spec.stages, D), bounds=fitter.data.bounds)
