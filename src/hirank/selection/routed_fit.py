@@ -60,9 +60,15 @@ def route_rows(mixture: Mixture, X: Array, observed: BoolArray, config: RoutedCo
 
 
 def fit_components(
-    routing: Routing, filled: Array, observed: BoolArray, data: SearchData
+    routing: Routing,
+    filled: Array,
+    observed: BoolArray,
+    data: SearchData,
+    n_stages: int | None = None,
 ) -> RoutedFit:
     """Fit a dictionary to the rows of each component of an imputed table, n x v.
+
+    The path ends after so many stages; None for all.
 
     The stages of a component are an empty list if there was no time left for it.
     """
@@ -78,7 +84,7 @@ def fit_components(
         if data.monitor.late:
             return []
         rows, spec = routing.rows[k], specs[k]
-        numbers = range(len(spec.stages))
+        numbers = range(len(spec.stages) if n_stages is None else n_stages)
         return fitter.fit_stages(observed[rows], spec, start[rows], points[k], numbers)
 
     return RoutedFit(routing, [*data.workers.map(fit, range(len(specs)), np.inf)])
