@@ -22,6 +22,7 @@ class DictionaryConfig:
     error than `exact_error` are nearly exact: there, late stages of a path can gain much.
     """
 
+    max_rows: int = 2500  # to compare paths on (docs/notes/large_tables.md)
     first_size: float = 1 / 3  # of the default number of points, to begin with
     min_points: int = 15
     max_size: float = 2.0  # of the default number of points, to which a dictionary may grow

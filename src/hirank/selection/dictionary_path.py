@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from time import perf_counter
 from typing import NamedTuple
 
@@ -47,6 +47,7 @@ class StageEnd(NamedTuple):
 class PathTrial:
     """A dictionary fitted on all folds: `ends[stage][fold]`, from the stage `first` on."""
 
+    data: SearchData = field(repr=False)  # that it was fitted to
     spec: DictionarySpec
     first: int
     ends: list[list[StageEnd]]
@@ -166,7 +167,8 @@ class PathFitter:
             for stage, end in zip(ends, fitted[trial.first - spec.first :], strict=True):
                 stage.append(end)
         seconds = trial.seconds + perf_counter() - began
-        return replace(trial, ends=ends, losses=trial.losses[: last + 1], seconds=seconds)
+        losses = trial.losses[: last + 1]
+        return replace(trial, data=self.data, ends=ends, losses=losses, seconds=seconds)
 
     def sample_points(
         self, X: Array, observed: BoolArray, r: int, *, prefer_observed: bool = False
@@ -229,7 +231,7 @@ class PathFitter:
                 for end, observed in zip(ends[-1], self.data.training, strict=True)
             ]
         own = losses[len(losses_before) :]
-        trial = PathTrial(spec, first, ends, own, perf_counter() - began)
+        trial = PathTrial(self.data, spec, first, ends, own, perf_counter() - began)
         error = self.data.error(trial.filled)
         self.data.monitor.notify(
             TrialFinished("dictionary", trial.label, error, self.data.monitor.seconds)

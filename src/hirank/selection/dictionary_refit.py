@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import partial
 
 import numpy as np
 
-from hirank._typing import Array
-from hirank.models.dictionary import Dictionary
-from hirank.optim.path import rescale_ridges, resolve_stage
+from hirank._typing import Array, IntArray
 from hirank.selection.config import DictionaryConfig
-from hirank.selection.dictionary_path import DictionarySpec, PathFitter, PathTrial, StageEnd
+from hirank.selection.dictionary_path import PathFitter, PathTrial
+from hirank.selection.row_sample import fit_last_stage, make_dictionary, sample_rows
 from hirank.selection.trial import Refit, Trial
 
 
@@ -30,9 +28,13 @@ def refit_all(fitter: PathFitter, path: PathTrial, count: int) -> list[Refit]:
     if data.monitor.late:
         return refits
     X = refits[0].filled
-    points = [fitter.sample_points(X, data.observed, r) for _ in range(count - len(refits))]
-    cost = len(points) * data.step_cost(r)
-    more = data.workers.map(lambda D: _refit_from_points(fitter, path, X, D), points, cost)
+    max_rows = data.config.dictionary.max_rows
+    starts = [
+        (fitter.sample_points(X, data.observed, r), sample_rows(len(X), max_rows, data.rng))
+        for _ in range(count - len(refits))
+    ]
+    cost = len(starts) * data.step_cost(r)
+    more = data.workers.map(lambda one: _refit_from_points(fitter, path, X, *one), starts, cost)
     return [*refits, *more]
 
 
@@ -60,7 +62,7 @@ def _refit_from_fold(fitter: PathFitter, path: PathTrial, fold: int) -> Refit:
     numbers = range(path.last_stage, path.last_stage + 1)
     last = fitter.fit_stages(data.observed, path.spec, X, end.D, numbers)[-1]
     ends = [stage[fold] for stage in path.ends[: path.best]]
-    return Refit(last.X, _dictionary(fitter, path.spec, [*ends, last], path.first))
+    return Refit(last.X, make_dictionary(fitter, path.spec, [*ends, last], path.first))
 
 
 def dictionary_from_fold(fitter: PathFitter, path: PathTrial, fold: int) -> Refit:
@@ -71,30 +73,24 @@ def dictionary_from_fold(fitter: PathFitter, path: PathTrial, fold: int) -> Refi
     data, end = fitter.data, path.ends[path.best][fold]
     ends = [stage[fold] for stage in path.ends[: path.best + 1]]
     X = np.where(data.observed, data.X, end.X)
-    return Refit(X, _dictionary(fitter, path.spec, ends, path.first))
+    return Refit(X, make_dictionary(fitter, path.spec, ends, path.first))
 
 
-def _refit_from_points(fitter: PathFitter, path: PathTrial, start: Array, D: Array) -> Refit:
-    """Fit the end of the path to all entries, from other points and an imputed table."""
-    data = fitter.data
-    X = np.where(data.observed, data.X, start)
-    first = path.spec.first
+def _refit_from_points(
+    fitter: PathFitter, path: PathTrial, start: Array, D: Array, rows: IntArray | None = None
+) -> Refit:
+    """Fit the end of the path to all entries, from other points and an imputed table.
+
+    With `rows`, only the last stage is fitted to all rows of a large table.
+    """
+    data, spec = fitter.data, path.spec
+    X, first = np.where(data.observed, data.X, start), spec.first
     if not fitter.restarts:  # on noisy tables
         first = max(first, path.last_stage - data.config.dictionary.member_stages)
     numbers = range(first, path.last_stage + 1)
-    ends = fitter.fit_stages(data.observed, path.spec, X, D, numbers)
-    return Refit(ends[-1].X, _dictionary(fitter, path.spec, ends, numbers.start))
-
-
-def _dictionary(
-    fitter: PathFitter, spec: DictionarySpec, ends: Sequence[StageEnd], first: int
-) -> Dictionary:
-    """Return the dictionary of the last end, with the settings of all stages that lead to it."""
-    D = ends[-1].D
-    # Stages before the first one that was fitted are resolved now: new rows go through all.
-    before = [
-        resolve_stage(stage, spec.kernel, ends[0].X, D, fitter.solver.alpha)
-        for stage in spec.stages[:first]
-    ]
-    settings = [*before, *(end.setting for end in ends)]
-    return Dictionary(D, rescale_ridges(settings, spec.stages, D), bounds=fitter.data.bounds)
+    if rows is None or len(rows) == len(X) or len(numbers) == 1:
+        ends = fitter.fit_stages(data.observed, spec, X, D, numbers)
+    else:
+        ends = fitter.fit_stages(data.observed[rows], spec, X[rows], D, numbers)
+        ends[-1] = fit_last_stage(fitter, spec, ends, first, data.observed)
+    return Refit(ends[-1].X, make_dictionary(fitter, spec, ends, first))

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from hirank._typing import Array
+from hirank._typing import Array, IntArray
 from hirank.core.bounds import clip_missing
 from hirank.core.init import soft_impute
 from hirank.kernels import RBF, Poly
@@ -25,6 +25,7 @@ from hirank.selection.dictionary_refit import (
 )
 from hirank.selection.low_rank_kernels import LowRankKernels
 from hirank.selection.routed import Routed
+from hirank.selection.row_sample import fit_all_rows, sample_rows, take_rows
 from hirank.selection.trial import FIT_FAILURES, Refit, SearchData, Trial
 
 
@@ -57,24 +58,21 @@ class Dictionaries:
         if best is not None and Routed.is_ahead(best, config.max_ratio_routed):
             return  # one dictionary cannot have as many points (docs/notes/routed.md)
         n, compared = len(data.X), data.compared_folds()
-        rival = np.inf if best is None else compared.loss(best.filled[: len(compared.folds)])
         ahead = best is not None and LowRankKernels.is_ahead(best, config.max_ratio_start)
         specs = _specs(n, config)
         if best is not None and ahead:
             # Which folds recover all rows is left to chance, so that one fold shows too little.
-            specs = _specs_from_good_start(n, config, best.params["kernel"])
-            compared, rival = data, best.loss
+            specs, compared = _specs_from_good_start(n, config, best.params["kernel"]), data
         start = best
         if best is not None and isinstance(best.candidate, LowRankKernels) and not ahead:
             start = best.state.before  # the same mistakes twice would not stack well
         starts = _starts(data, start)
-        fitter = PathFitter(compared, data.solver)
-        search = _DictionarySearch(fitter, starts[: len(compared.folds)], rival)
+        search = _begin_search(compared, starts, best)
         *others, path = search.run(specs, _max_points(n, config))
         for other in others:
             yield replace(self._scored(FittedPath(search.fitter, other, start)), rejected=True)
         trial = self._scored(FittedPath(search.fitter, path, start))
-        if not compared.can_improve(trial, [best]):
+        if path.data is not compared or not compared.can_improve(trial, [best]):
             yield replace(trial, rejected=True)
             return
         fitter = replace(search.fitter, data=data)
@@ -90,7 +88,7 @@ class Dictionaries:
             "beta": stage.beta,
         }
         return Trial.scored(
-            self, path.label, params, path.filled, fitted.fitter.data, path.seconds, state=fitted
+            self, path.label, params, path.filled, path.data, path.seconds, state=fitted
         )
 
     def refit(self, trial: Trial, data: SearchData, n_models: int | None) -> list[Refit]:
@@ -145,14 +143,44 @@ def _starts(data: SearchData, best: Trial | None) -> list[Array]:
     return [clip_missing(data.bounds, X, one) for X, one in zip(filled, training, strict=True)]
 
 
+def _begin_search(
+    data: SearchData, starts: Sequence[Array], best: Trial | None
+) -> _DictionarySearch:
+    """Return a search on the folds of the data, from imputed tables, n x v, one per fold at least.
+
+    Paths are compared on some rows of a large table.
+    """
+    rows = sample_rows(len(data.X), data.config.dictionary.max_rows, data.rng)
+    sample = data if len(rows) == len(data.X) else take_rows(data, rows)
+
+    def rival(data: SearchData, rows: IntArray | slice) -> float:
+        if best is None:
+            return np.inf
+        return data.loss([X[rows] for X in best.filled[: len(data.folds)]])
+
+    return _DictionarySearch(
+        PathFitter(sample, data.solver),
+        [X[rows] for X in starts[: len(data.folds)]],
+        rival(sample, rows),
+        None if sample is data else (data, rival(data, slice(None))),
+    )
+
+
 class _DictionarySearch:
     """Compares paths after a few stages, continues the best one, and lets it grow.
 
-    `rival` is the lowest loss of other families.
+    `rival` is the lowest loss of other families. If the paths are compared on some rows only,
+    `whole` are the data of all rows and the lowest loss there.
     """
 
-    def __init__(self, fitter: PathFitter, starts: Sequence[Array], rival: float) -> None:
-        self.fitter, self.starts, self.rival = fitter, starts, rival
+    def __init__(
+        self,
+        fitter: PathFitter,
+        starts: Sequence[Array],
+        rival: float,
+        whole: tuple[SearchData, float] | None = None,
+    ) -> None:
+        self.fitter, self.starts, self.rival, self.whole = fitter, starts, rival, whole
         self.config = fitter.data.config.dictionary
         self.monitor = fitter.data.monitor
 
@@ -179,9 +207,18 @@ class _DictionarySearch:
             with suppress(*FIT_FAILURES):  # the stages before remain as good as they were
                 done[-1] = self.fitter.resume(best)
         if done[-1].loss < config.max_ratio_late * self.rival:
+            self._fit_all_rows(done)
             self._grow(done, max_points)
         self._repeat(done)
         return done
+
+    def _fit_all_rows(self, done: list[PathTrial]) -> None:
+        """Fit the best path to all rows, if it was fitted to some of them, and go on with these."""
+        if self.whole is None:
+            return
+        data, self.rival = self.whole
+        self.fitter = replace(self.fitter, data=data)
+        done[-1] = fit_all_rows(self.fitter, done[-1])
 
     def _probe(self, specs: Sequence[DictionarySpec]) -> list[PathTrial]:
         """Fit the first stages of each path; return the paths, best last."""
