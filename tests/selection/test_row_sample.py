@@ -42,7 +42,7 @@ def test_what_is_held_out_of_the_rows_comes_with_them(long_curve):
 
     part = take_rows(data, rows)
 
-    assert (part.X == data.X[rows]).all()
+    assert (data.X[rows] == part.X).all()
     for held_out, training, whole in zip(part.folds, part.training, data.training, strict=True):
         assert (part.observed & ~held_out == training).all()
         assert (training == whole[rows]).all()
