@@ -39,6 +39,7 @@ def test_moments_and_conditionals_are_those_of_numpy(share, v):
     # The precisions of these covariances are known to about 1e-12.
     assert_as_numpy(lambda: moments(mixture, X, observed), rtol=1e-8, atol=1e-8)
     assert_as_numpy(lambda: mixture.conditional(X, observed), rtol=1e-8, atol=1e-8)
+    assert_as_numpy(lambda: mixture.shares(X, observed), rtol=1e-8, atol=1e-8)
 
 
 @pytest.mark.parametrize("name", COMPILED)
@@ -60,6 +61,9 @@ def test_rows_are_the_same_to_the_bit_alone_and_in_any_batch(name, data):
             for a, b in zip(together, alone, strict=True):
                 np.testing.assert_array_equal(a[i], b[0])
         np.testing.assert_array_equal(mixture.complete(X, observed), together[0])
+        shares = mixture.shares(X, observed)
+        np.testing.assert_array_equal(mixture.shares(X[order], observed[order]), shares[order])
+        np.testing.assert_array_equal(mixture.shares(X[:1], observed[:1]), shares[:1])
 
 
 def test_the_layout_of_a_table_does_not_matter():

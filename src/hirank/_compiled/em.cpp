@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "signals.h"
+#include "small_matrices.h"
 #include "vec.h"
 
 namespace hirank {
@@ -27,120 +28,7 @@ namespace {
 
 constexpr double LOG_2_PI = 1.8378770664093454836;
 constexpr double NO_SHARE = 1e-15;  // a component with less than this of a row is left out of it
-constexpr int ROWS = 4;             // rows whose products with a precision are computed together
 constexpr int PENDING = 8;          // rows after which the moments of a component are updated
-// One tile of D P for R rows of D (v numbers each) and two vectors of columns of P, v x v. P stays
-// as it is: for one row, to store it in panels would take longer than the product.
-template <int R>
-inline void multiply_columns(const double* D, const double* P, int v, int column, double* product) {
-    Vec sums[R][2] = {};
-    for (int c = 0; c < v; c++) {
-        const double* p = P + size_t(c) * v + column;
-        const Vec p0 = load(p), p1 = load(p + LANES);
-        for (int r = 0; r < R; r++) {
-            const double d = D[r * v + c];
-            sums[r][0] += d * p0;
-            sums[r][1] += d * p1;
-        }
-    }
-    for (int r = 0; r < R; r++) {
-        store(product + r * v + column, sums[r][0]);
-        store(product + r * v + column + LANES, sums[r][1]);
-    }
-}
-
-// D P for up to ROWS rows of D; each row gets the same bits whatever their number.
-void multiply_rows(const double* D, const double* P, int rows, int v, double* product) {
-    if (v < WIDTH) {
-        std::fill(product, product + rows * v, 0.0);
-        for (int r = 0; r < rows; r++)
-            for (int c = 0; c < v; c++) add(D[r * v + c], P + c * v, product + r * v, v);
-        return;
-    }
-    // The last tile overlaps the one before where v is not a multiple of its width.
-    for (int column = 0; column < v; column += WIDTH) {
-        const int at = std::min(column, v - WIDTH);
-        switch (rows) {
-            case 4: multiply_columns<4>(D, P, v, at, product); break;
-            case 3: multiply_columns<3>(D, P, v, at, product); break;
-            case 2: multiply_columns<2>(D, P, v, at, product); break;
-            default: multiply_columns<1>(D, P, v, at, product);
-        }
-    }
-}
-
-// U with A = U' U in place of the upper half of A, s x s. Returns log det A. Pivots that rounding
-// has made negative are replaced; NaN remains.
-double factorize(double* A, int s) {
-    double log_det = 0, product = 1;
-    for (int j = 0; j < s; j++) {
-        double* row = A + size_t(j) * s;
-        const double pivot = std::max(row[j], 1e-300);
-        const double scale = 1 / std::sqrt(pivot);
-        for (int e = j; e < s; e++) row[e] *= scale;
-        row[j] = pivot * scale;
-        for (int i = j + 1; i < s; i++) add(-row[i], row + i, A + size_t(i) * s + i, s - i);
-        product *= pivot;
-        if (!(product > 1e-150 && product < 1e150)) {
-            log_det += std::log(product);
-            product = 1;
-        }
-    }
-    return log_det + std::log(product);
-}
-
-// y = U'^-1 y. Returns |y|^2.
-double solve_lower(const double* U, double* y, int s) {
-    double square = 0;
-    for (int j = 0; j < s; j++) {
-        const double* row = U + size_t(j) * s;
-        y[j] /= row[j];
-        square += y[j] * y[j];
-        add(-y[j], row + j + 1, y + j + 1, s - j - 1);
-    }
-    return square;
-}
-
-// y = U^-1 y
-void solve_upper(const double* U, double* y, int s) {
-    for (int j = s - 1; j >= 0; j--) {
-        const double* row = U + size_t(j) * s;
-        double sum = y[j];
-        for (int e = j + 1; e < s; e++) sum -= row[e] * y[e];
-        y[j] = sum / row[j];
-    }
-}
-
-// T = U'^-1 T for T, s x n.
-void solve_rows(const double* U, double* T, int s, int n) {
-    for (int j = 0; j < s; j++) {
-        double* row = T + size_t(j) * n;
-        for (int i = 0; i < j; i++) add(-U[size_t(i) * s + j], T + size_t(i) * n, row, n);
-        const double scale = 1 / U[size_t(j) * s + j];
-        for (int e = 0; e < n; e++) row[e] *= scale;
-    }
-}
-
-// W = U'^-1, lower, s x s.
-void invert(const double* U, double* W, int s) {
-    for (int i = 0; i < s; i++) {
-        double* row = W + size_t(i) * s;
-        std::fill(row, row + s, 0.0);
-        row[i] = 1;
-        for (int j = 0; j < i; j++) add(-U[size_t(j) * s + i], W + size_t(j) * s, row, j + 1);
-        const double scale = 1 / U[size_t(i) * s + i];
-        for (int e = 0; e <= i; e++) row[e] *= scale;
-    }
-}
-
-// The lower half of C += sign T' T for T, s x n, whose row j begins with `lead(j)` numbers only.
-template <class Lead>
-void add_square(double sign, const double* T, int s, int n, Lead lead, double* C) {
-    for (int j = 0; j < s; j++) {
-        const double* row = T + size_t(j) * n;
-        for (int a = 0; a < lead(j); a++) add(sign * row[a], row, C + size_t(a) * n, a + 1);
-    }
-}
 
 // The rows of a table, up to ROWS at a time, given their observed entries.
 class Rows {
@@ -172,7 +60,7 @@ public:
         }
     }
 
-    // Compute the shares of the components in a row, and the conditional means of those with one.
+    // Compute the shares of the components in a row.
     void visit(size_t row) {
         find_pattern(row);
         const int q = static_cast<int>(missing.size()), o = v - q;
@@ -197,10 +85,13 @@ public:
         double sum = 0;
         for (double& share : shares) sum += share = std::exp(share - top);
         log_likelihood = top + std::log(sum);
-        for (int k = 0; k < m.K; k++) {
-            shares[k] /= sum;
-            if (!(shares[k] < NO_SHARE)) fill(row, k);
-        }
+        for (double& share : shares) share /= sum;
+    }
+
+    // Compute the conditional means of the components with a share in the row that was visited.
+    void fill(size_t row) {
+        for (int k = 0; k < m.K; k++)
+            if (has_share(k)) fill(row, k);
     }
 
     // About the multiplications of ROWS rows.
@@ -369,7 +260,7 @@ private:
     }
 };
 
-// Call `use` for each row, with the posterior of the components computed.
+// Call `use` for each row, with the shares of the components computed.
 template <class Use>
 void for_each_row(Rows& rows, size_t n, Use use) {
     Signals signals;
@@ -398,6 +289,7 @@ double mixture_moments(const Mixture& mixture, const PartialRows& table, double*
     double log_likelihood = 0;
     for_each_row(rows, table.n, [&](size_t row) {
         log_likelihood += rows.log_likelihood;
+        rows.fill(row);
         double* out = imputed + row * v;
         for (int k = 0; k < K; k++) {
             if (!rows.has_share(k)) continue;
@@ -412,6 +304,13 @@ double mixture_moments(const Mixture& mixture, const PartialRows& table, double*
     return log_likelihood;
 }
 
+void mixture_shares(const Mixture& mixture, const PartialRows& table, double* shares) {
+    Rows rows(mixture, table);
+    for_each_row(rows, table.n, [&](size_t row) {
+        std::copy(rows.shares.begin(), rows.shares.end(), shares + row * mixture.K);
+    });
+}
+
 void mixture_conditional(const Mixture& mixture, const PartialRows& table, double* filled,
                          double* deviations) {
     const int K = mixture.K, v = mixture.v;
@@ -419,6 +318,7 @@ void mixture_conditional(const Mixture& mixture, const PartialRows& table, doubl
     Rows rows(mixture, table);
     for_each_row(rows, table.n, [&](size_t row) {
         double* out = filled + row * v;
+        rows.fill(row);
         for (int c : rows.missing) out[c] = 0;
         for (int k = 0; k < K; k++) {
             if (!rows.has_share(k)) continue;

@@ -28,6 +28,8 @@ struct MomentSums {
 // The E-step: write the imputed rows (n x v) and the sums; return the log-likelihood.
 double mixture_moments(const Mixture& mixture, const PartialRows& rows, double* imputed,
                        const MomentSums& sums);
+// Write the posterior probabilities of the components given each row, n x K.
+void mixture_shares(const Mixture& mixture, const PartialRows& rows, double* shares);
 // Replace the missing entries in `filled`, a copy of the rows, by their conditional means, and
 // write their standard deviations into `deviations`, n x v, 0 elsewhere, unless it is null.
 void mixture_conditional(const Mixture& mixture, const PartialRows& rows, double* filled,

@@ -132,6 +132,19 @@ py::tuple moments(const Array& X, const Flags& observed, const Array& log_weight
     return py::make_tuple(imputed, counts, totals, squares, log_likelihood);
 }
 
+Array shares(const Array& X, const Flags& observed, const Array& log_weights, const Array& means,
+             const Array& covariances, const Array& precisions, const Array& log_dets) {
+    const Mixture mixture = make_mixture(log_weights, means, covariances, precisions, log_dets);
+    const PartialRows rows = make_rows(X, observed, mixture.v);
+    Array found({X.shape(0), py::ssize_t(mixture.K)});
+    double* out = found.mutable_data();
+    {
+        Unlocked unlocked;
+        mixture_shares(mixture, rows, out);
+    }
+    return found;
+}
+
 py::tuple conditional(const Array& X, const Flags& observed, const Array& log_weights,
                       const Array& means, const Array& covariances, const Array& precisions,
                       const Array& log_dets, bool deviations) {
@@ -264,6 +277,10 @@ PYBIND11_MODULE(HIRANK_MODULE, module) {
                "log_weights"_a.noconvert(), "means"_a.noconvert(), "covariances"_a.noconvert(),
                "precisions"_a.noconvert(), "log_dets"_a.noconvert(),
                "Return imputed rows, counts, totals, squares and the log-likelihood of rows.");
+    module.def("mixture_shares", &shares, "X"_a.noconvert(), "observed"_a.noconvert(),
+               "log_weights"_a.noconvert(), "means"_a.noconvert(), "covariances"_a.noconvert(),
+               "precisions"_a.noconvert(), "log_dets"_a.noconvert(),
+               "Return the posterior probabilities of the components given each row, n x K.");
     module.def("mixture_conditional", &conditional, "X"_a.noconvert(), "observed"_a.noconvert(),
                "log_weights"_a.noconvert(), "means"_a.noconvert(), "covariances"_a.noconvert(),
                "precisions"_a.noconvert(), "log_dets"_a.noconvert(), "deviations"_a,

@@ -167,6 +167,17 @@ class Mixture:
         log_likelihood = logsumexp(joint, axis=1)
         return log_likelihood, np.exp(joint - log_likelihood[:, None]), each
 
+    def shares(self, X: Array, observed: BoolArray) -> Array:
+        """Return the posterior probability of each component given observed entries, n x K."""
+        module = core()
+        if module is None:
+            shares = np.empty((len(X), len(self)))
+            for group in groups(observed):
+                shares[group.rows] = self.given(X, observed, group)[1]
+            return shares
+        parts = [module.mixture_shares(*part, *self.arrays) for part in self._blocks(X, observed)]
+        return np.concatenate(parts)
+
     def complete(self, X: Array, observed: BoolArray) -> Array:
         if core() is None:
             return self._conditional(X, observed)[0]
@@ -183,19 +194,20 @@ class Mixture:
     ) -> tuple[Array, Array]:
         module = core()
         assert module is not None
-        X = np.ascontiguousarray(X, np.float64)
-        observed = np.ascontiguousarray(observed)
-        size = max(1, int(BLOCK_COST / max(self.work, 1.0)))
         parts = [
-            module.mixture_conditional(
-                X[i : i + size], observed[i : i + size], *self.arrays, deviations
-            )
-            for i in range(0, max(len(X), 1), size)
+            module.mixture_conditional(*part, *self.arrays, deviations)
+            for part in self._blocks(X, observed)
         ]
         if len(parts) == 1:
             return parts[0]
         means, spreads = zip(*parts, strict=True)
         return np.concatenate(means), np.concatenate(spreads)
+
+    def _blocks(self, X: Array, observed: BoolArray) -> list[tuple[Array, BoolArray]]:
+        """Return rows, n x v, in the parts that the compiled core gets; at least one."""
+        X, observed = np.ascontiguousarray(X, np.float64), np.ascontiguousarray(observed)
+        size = max(1, int(BLOCK_COST / max(self.work, 1.0)))
+        return [(X[i : i + size], observed[i : i + size]) for i in range(0, max(len(X), 1), size)]
 
     def _conditional(self, X: Array, observed: BoolArray) -> tuple[Array, Array]:
         n, v = X.shape

@@ -11,6 +11,7 @@ from hirank.models.em import EMConfig
 from hirank.models.fit_factors import FactorConfig
 from hirank.models.fit_schatten import LAST_SMOOTHING, default_n_landmarks
 from hirank.optim.path import WINDOW
+from hirank.selection.growth import GrowthConfig
 
 
 @dataclass(frozen=True)
@@ -21,6 +22,7 @@ class DictionaryConfig:
     error than `exact_error` are nearly exact: there, late stages of a path can gain much.
     """
 
+    max_rows: int = 2500  # to compare paths on (docs/notes/large_tables.md)
     first_size: float = 1 / 3  # of the default number of points, to begin with
     min_points: int = 15
     max_size: float = 2.0  # of the default number of points, to which a dictionary may grow
@@ -166,6 +168,7 @@ class SearchConfig:
     schatten: SchattenConfig = field(default_factory=SchattenConfig)
     routed: RoutedConfig = field(default_factory=RoutedConfig)
     dictionary: DictionaryConfig = field(default_factory=DictionaryConfig)
+    growth: GrowthConfig = field(default_factory=GrowthConfig)
     mixture: EMConfig = field(default_factory=EMConfig)
     factors: FactorConfig = field(default_factory=FactorConfig)
     low_rank: ALSConfig = field(default_factory=ALSConfig)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from time import perf_counter
 from typing import NamedTuple
 
@@ -13,11 +13,13 @@ from hirank._text import plural
 from hirank._typing import Array, BoolArray
 from hirank.kernels import Kernel
 from hirank.models.fit_dictionary import RESTART_AFTER
+from hirank.models.stacking import selection_loss
 from hirank.optim.early_stopping import AS_GOOD, is_past_minimum
 from hirank.optim.lbfgs import LBFGS
 from hirank.optim.path import PathPoint, Setting, SolverConfig, Stage, minimize_path
 from hirank.optim.restarts import restart_samples
 from hirank.optim.trace import TrialFinished
+from hirank.selection.growth import Growing
 from hirank.selection.trial import SearchData
 
 
@@ -45,6 +47,7 @@ class StageEnd(NamedTuple):
 class PathTrial:
     """A dictionary fitted on all folds: `ends[stage][fold]`, from the stage `first` on."""
 
+    data: SearchData = field(repr=False)  # that it was fitted to
     spec: DictionarySpec
     first: int
     ends: list[list[StageEnd]]
@@ -121,14 +124,17 @@ class PathFitter:
         )
 
     def enlarge(self, trial: PathTrial, r: int, max_loss: float) -> PathTrial:
-        """Fit more points from the best stage on; later stages too if the loss is low enough."""
+        """Fit more points from the best stage on; later stages too if the loss is low enough.
+
+        The first of these stages ends early if the loss does not fall from the start.
+        """
         first = trial.last_stage
         starts = []
         for end, training in zip(trial.ends[trial.best], self.data.training, strict=True):
             new = self.sample_points(end.X, training, r - len(end.D))
             starts.append((end.X, np.vstack([end.D, new])))
         spec = replace(trial.spec, n_components=r)
-        larger = self._fit_folds(spec, starts, first, first + 1)
+        larger = self._fit_folds(spec, starts, first, first + 1, required=max_loss / trial.loss)
         if larger.finished or self.data.monitor.late or larger.loss > max_loss:
             return larger
         return self.resume(larger)
@@ -161,7 +167,8 @@ class PathFitter:
             for stage, end in zip(ends, fitted[trial.first - spec.first :], strict=True):
                 stage.append(end)
         seconds = trial.seconds + perf_counter() - began
-        return replace(trial, ends=ends, losses=trial.losses[: last + 1], seconds=seconds)
+        losses = trial.losses[: last + 1]
+        return replace(trial, data=self.data, ends=ends, losses=losses, seconds=seconds)
 
     def sample_points(
         self, X: Array, observed: BoolArray, r: int, *, prefer_observed: bool = False
@@ -173,7 +180,13 @@ class PathFitter:
         return X[np.sort(np.argsort(-order)[:r])].copy()
 
     def fit_stages(
-        self, observed: BoolArray, spec: DictionarySpec, X: Array, D: Array, numbers: range
+        self,
+        observed: BoolArray,
+        spec: DictionarySpec,
+        X: Array,
+        D: Array,
+        numbers: range,
+        solver: LBFGS | None = None,
     ) -> list[StageEnd]:
         """Fit some stages of a path to one table, and return the state at the end of each."""
         ends: list[StageEnd] = []
@@ -186,8 +199,7 @@ class PathFitter:
                 (end.X, end.D) if last else self._restart(numbers[number], ends[-1], observed, spec)
             )
 
-        data = self.data
-        solver = LBFGS(observed, data.workers, bounds=data.bounds, tol=self.solver.tol)
+        data, solver = self.data, solver or self._solver(observed)
         result = minimize_path(
             solver, spec.kernel, stages, (X, D), self.solver, data.monitor, between
         )
@@ -202,13 +214,14 @@ class PathFitter:
         first: int,
         last: int,
         losses_before: Sequence[float] = (),
+        required: float | None = None,
     ) -> PathTrial:
         """Fit stages `first` to `last` stage by stage, so that all folds stop at the same one."""
         began, losses = perf_counter(), [*losses_before]
         ends: list[list[StageEnd]] = []
         states = list(starts)
         for stage in range(first, last):
-            ends.append(self._fit_stage(spec, states, stage))
+            ends.append(self._fit_stage(spec, states, stage, required))
             losses.append(self.data.loss([end.X for end in ends[-1]]))
             # A refit to all entries gains more than the stages that would take its time.
             if self.data.monitor.late or is_past_minimum(losses) or stage + 1 == last:
@@ -218,7 +231,7 @@ class PathFitter:
                 for end, observed in zip(ends[-1], self.data.training, strict=True)
             ]
         own = losses[len(losses_before) :]
-        trial = PathTrial(spec, first, ends, own, perf_counter() - began)
+        trial = PathTrial(self.data, spec, first, ends, own, perf_counter() - began)
         error = self.data.error(trial.filled)
         self.data.monitor.notify(
             TrialFinished("dictionary", trial.label, error, self.data.monitor.seconds)
@@ -226,17 +239,48 @@ class PathFitter:
         return trial
 
     def _fit_stage(
-        self, spec: DictionarySpec, states: Sequence[tuple[Array, Array]], stage: int
+        self,
+        spec: DictionarySpec,
+        states: Sequence[tuple[Array, Array]],
+        stage: int,
+        required: float | None,
     ) -> list[StageEnd]:
         """Fit a stage on all folds, from their tables and points."""
 
         def fit(fold: int) -> StageEnd:
             X, D = states[fold]
-            return self.fit_stages(training[fold], spec, X, D, range(stage, stage + 1))[-1]
+            solver = self._solver(training[fold])
+            if required is not None:
+                solver = self._on_approval(solver, fold, X, required)
+            numbers = range(stage, stage + 1)
+            return self.fit_stages(training[fold], spec, X, D, numbers, solver)[-1]
 
         data, training = self.data, self.data.training
         cost = len(training) * data.step_cost(len(states[0][1]))
         return [*data.workers.map(fit, range(len(training)), cost)]
+
+    def _solver(self, observed: BoolArray) -> LBFGS:
+        data = self.data
+        return LBFGS(observed, data.workers, bounds=data.bounds, tol=self.solver.tol)
+
+    def _on_approval(self, solver: LBFGS, fold: int, X: Array, required: float) -> Growing:
+        """Return a solver that ends when X, n x m, does not improve at the entries of a fold."""
+        held_out, data = self.data.folds[fold], self.data
+        truth = data.X[held_out]
+
+        def loss(X: Array) -> float:
+            return selection_loss(X[held_out] - truth)
+
+        return Growing(
+            solver.observed,
+            solver.workers,
+            bounds=solver.bounds,
+            tol=solver.tol,
+            loss=loss,
+            before=loss(X),
+            required=required,
+            config=data.config.growth,
+        )
 
     def _restart(
         self, stage: int, end: StageEnd, observed: BoolArray, spec: DictionarySpec

@@ -5,22 +5,27 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
 
-from hirank._typing import Array
+from hirank._typing import Array, IntArray
 from hirank.core.bounds import clip_missing
 from hirank.core.init import soft_impute
 from hirank.kernels import RBF, Poly
-from hirank.models.dictionary import Dictionary
 from hirank.models.fit_dictionary import default_n_components
-from hirank.optim.path import FIRST_BETA, default_path, rescale_ridges, resolve_stage
+from hirank.optim.path import FIRST_BETA, default_path
 from hirank.selection.config import DictionaryConfig
-from hirank.selection.dictionary_path import DictionarySpec, PathFitter, PathTrial, StageEnd
+from hirank.selection.dictionary_path import DictionarySpec, PathFitter, PathTrial
+from hirank.selection.dictionary_refit import (
+    default_n_models,
+    dictionary_from_fold,
+    refit_all,
+    refit_from_start,
+)
 from hirank.selection.low_rank_kernels import LowRankKernels
 from hirank.selection.routed import Routed
+from hirank.selection.row_sample import fit_all_rows, sample_rows, take_rows
 from hirank.selection.trial import FIT_FAILURES, Refit, SearchData, Trial
 
 
@@ -53,24 +58,21 @@ class Dictionaries:
         if best is not None and Routed.is_ahead(best, config.max_ratio_routed):
             return  # one dictionary cannot have as many points (docs/notes/routed.md)
         n, compared = len(data.X), data.compared_folds()
-        rival = np.inf if best is None else compared.loss(best.filled[: len(compared.folds)])
         ahead = best is not None and LowRankKernels.is_ahead(best, config.max_ratio_start)
         specs = _specs(n, config)
         if best is not None and ahead:
             # Which folds recover all rows is left to chance, so that one fold shows too little.
-            specs = _specs_from_good_start(n, config, best.params["kernel"])
-            compared, rival = data, best.loss
+            specs, compared = _specs_from_good_start(n, config, best.params["kernel"]), data
         start = best
         if best is not None and isinstance(best.candidate, LowRankKernels) and not ahead:
             start = best.state.before  # the same mistakes twice would not stack well
         starts = _starts(data, start)
-        fitter = PathFitter(compared, data.solver)
-        search = _DictionarySearch(fitter, starts[: len(compared.folds)], rival)
+        search = _begin_search(compared, starts, best)
         *others, path = search.run(specs, _max_points(n, config))
         for other in others:
             yield replace(self._scored(FittedPath(search.fitter, other, start)), rejected=True)
         trial = self._scored(FittedPath(search.fitter, path, start))
-        if not compared.can_improve(trial, [best]):
+        if path.data is not compared or not compared.can_improve(trial, [best]):
             yield replace(trial, rejected=True)
             return
         fitter = replace(search.fitter, data=data)
@@ -86,7 +88,7 @@ class Dictionaries:
             "beta": stage.beta,
         }
         return Trial.scored(
-            self, path.label, params, path.filled, fitted.fitter.data, path.seconds, state=fitted
+            self, path.label, params, path.filled, path.data, path.seconds, state=fitted
         )
 
     def refit(self, trial: Trial, data: SearchData, n_models: int | None) -> list[Refit]:
@@ -99,16 +101,10 @@ class Dictionaries:
         count = n_models or default_n_models(path, data.config.dictionary)
         try:
             if path.spec.first:
-                return _refit_from_start(fitter, path, trial.state.start, count)
-            return _refit_all(fitter, path, count)
+                return refit_from_start(fitter, path, trial.state.start, count)
+            return refit_all(fitter, path, count)
         except FIT_FAILURES:
             return [dictionary_from_fold(fitter, path, 0)]
-
-
-def default_n_models(path: PathTrial, config: DictionaryConfig) -> int:
-    """Return how many dictionaries are averaged, unless the user has set it."""
-    large = path.spec.n_components > config.max_points_many
-    return config.n_models_large if large else config.n_models
 
 
 def _specs(n: int, config: DictionaryConfig) -> list[DictionarySpec]:
@@ -147,14 +143,44 @@ def _starts(data: SearchData, best: Trial | None) -> list[Array]:
     return [clip_missing(data.bounds, X, one) for X, one in zip(filled, training, strict=True)]
 
 
+def _begin_search(
+    data: SearchData, starts: Sequence[Array], best: Trial | None
+) -> _DictionarySearch:
+    """Return a search on the folds of the data, from imputed tables, n x v, one per fold at least.
+
+    Paths are compared on some rows of a large table.
+    """
+    rows = sample_rows(len(data.X), data.config.dictionary.max_rows, data.rng)
+    sample = data if len(rows) == len(data.X) else take_rows(data, rows)
+
+    def rival(data: SearchData, rows: IntArray | slice) -> float:
+        if best is None:
+            return np.inf
+        return data.loss([X[rows] for X in best.filled[: len(data.folds)]])
+
+    return _DictionarySearch(
+        PathFitter(sample, data.solver),
+        [X[rows] for X in starts[: len(data.folds)]],
+        rival(sample, rows),
+        None if sample is data else (data, rival(data, slice(None))),
+    )
+
+
 class _DictionarySearch:
     """Compares paths after a few stages, continues the best one, and lets it grow.
 
-    `rival` is the lowest loss of other families.
+    `rival` is the lowest loss of other families. If the paths are compared on some rows only,
+    `whole` are the data of all rows and the lowest loss there.
     """
 
-    def __init__(self, fitter: PathFitter, starts: Sequence[Array], rival: float) -> None:
-        self.fitter, self.starts, self.rival = fitter, starts, rival
+    def __init__(
+        self,
+        fitter: PathFitter,
+        starts: Sequence[Array],
+        rival: float,
+        whole: tuple[SearchData, float] | None = None,
+    ) -> None:
+        self.fitter, self.starts, self.rival, self.whole = fitter, starts, rival, whole
         self.config = fitter.data.config.dictionary
         self.monitor = fitter.data.monitor
 
@@ -181,9 +207,18 @@ class _DictionarySearch:
             with suppress(*FIT_FAILURES):  # the stages before remain as good as they were
                 done[-1] = self.fitter.resume(best)
         if done[-1].loss < config.max_ratio_late * self.rival:
+            self._fit_all_rows(done)
             self._grow(done, max_points)
         self._repeat(done)
         return done
+
+    def _fit_all_rows(self, done: list[PathTrial]) -> None:
+        """Fit the best path to all rows, if it was fitted to some of them, and go on with these."""
+        if self.whole is None:
+            return
+        data, self.rival = self.whole
+        self.fitter = replace(self.fitter, data=data)
+        done[-1] = fit_all_rows(self.fitter, done[-1])
 
     def _probe(self, specs: Sequence[DictionarySpec]) -> list[PathTrial]:
         """Fit the first stages of each path; return the paths, best last."""
@@ -246,81 +281,3 @@ class _DictionarySearch:
             again = self.fitter.repeat(best)
             better = again.loss < (1 - config.min_improvement) * best.loss
             done.insert(len(done) if better else -1, again)
-
-
-def _refit_all(fitter: PathFitter, path: PathTrial, count: int) -> list[Refit]:
-    data, r = fitter.data, path.spec.n_components
-    folds = range(min(count, len(data.folds)))
-    cost = len(folds) * data.step_cost(r)
-    refits = [*data.workers.map(lambda fold: _refit_from_fold(fitter, path, fold), folds, cost)]
-    if data.monitor.late:
-        return refits
-    X = refits[0].filled
-    points = [fitter.sample_points(X, data.observed, r) for _ in range(count - len(refits))]
-    cost = len(points) * data.step_cost(r)
-    more = data.workers.map(lambda D: _refit_from_points(fitter, path, X, D), points, cost)
-    return [*refits, *more]
-
-
-def _refit_from_start(fitter: PathFitter, path: PathTrial, start: Trial, count: int) -> list[Refit]:
-    """Fit dictionaries from the table that the good start imputes, and from those of the folds."""
-    data, r = fitter.data, path.spec.n_components
-    if data.monitor.late:
-        return [_refit_from_fold(fitter, path, 0)]
-    X = start.candidate.refit(start, data, 1)[0].filled
-    folds = range(min(count - 1, len(data.folds)))
-    n_points = 1 if r == len(X) else count - len(folds)  # with all rows as points, all are the same
-    points = [fitter.sample_points(X, data.observed, r) for _ in range(n_points)]
-    # All of them together, so that no thread waits between points and folds.
-    refits = [partial(_refit_from_points, fitter, path, X, D) for D in points]
-    refits += [partial(_refit_from_fold, fitter, path, fold) for fold in folds]
-    return [*data.workers.map(lambda fit: fit(), refits, len(refits) * data.step_cost(r))]
-
-
-def _refit_from_fold(fitter: PathFitter, path: PathTrial, fold: int) -> Refit:
-    """Fit the last stage to all observed entries, from where a fold has ended."""
-    data, end = fitter.data, path.ends[path.best][fold]
-    if data.monitor.stopped:
-        return dictionary_from_fold(fitter, path, fold)
-    X = np.where(data.observed, data.X, end.X)
-    numbers = range(path.last_stage, path.last_stage + 1)
-    last = fitter.fit_stages(data.observed, path.spec, X, end.D, numbers)[-1]
-    ends = [stage[fold] for stage in path.ends[: path.best]]
-    return Refit(last.X, _dictionary(fitter, path.spec, [*ends, last], path.first))
-
-
-def dictionary_from_fold(fitter: PathFitter, path: PathTrial, fold: int) -> Refit:
-    """Return the dictionary that was fitted on one fold, without a refit to all entries.
-
-    Used when the time limit is reached before the refit, or when the refit fails.
-    """
-    data, end = fitter.data, path.ends[path.best][fold]
-    ends = [stage[fold] for stage in path.ends[: path.best + 1]]
-    X = np.where(data.observed, data.X, end.X)
-    return Refit(X, _dictionary(fitter, path.spec, ends, path.first))
-
-
-def _refit_from_points(fitter: PathFitter, path: PathTrial, start: Array, D: Array) -> Refit:
-    """Fit the end of the path to all entries, from other points and an imputed table."""
-    data = fitter.data
-    X = np.where(data.observed, data.X, start)
-    first = path.spec.first
-    if not fitter.restarts:  # on noisy tables
-        first = max(first, path.last_stage - data.config.dictionary.member_stages)
-    numbers = range(first, path.last_stage + 1)
-    ends = fitter.fit_stages(data.observed, path.spec, X, D, numbers)
-    return Refit(ends[-1].X, _dictionary(fitter, path.spec, ends, numbers.start))
-
-
-def _dictionary(
-    fitter: PathFitter, spec: DictionarySpec, ends: Sequence[StageEnd], first: int
-) -> Dictionary:
-    """Return the dictionary of the last end, with the settings of all stages that lead to it."""
-    D = ends[-1].D
-    # Stages before the first one that was fitted are resolved now: new rows go through all.
-    before = [
-        resolve_stage(stage, spec.kernel, ends[0].X, D, fitter.solver.alpha)
-        for stage in spec.stages[:first]
-    ]
-    settings = [*before, *(end.setting for end in ends)]
-    return Dictionary(D, rescale_ridges(settings, spec.stages, D), bounds=fitter.data.bounds)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from time import perf_counter
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from hirank._text import plural
 from hirank._typing import Array
 from hirank.models.dictionary import Dictionary
 from hirank.models.merge_mixture import merge_components
-from hirank.models.routed import RoutedDictionaries, component_shares, measure_residuals
+from hirank.models.routed import RoutedDictionaries, measure_residuals
 from hirank.models.stacking import selection_loss
 from hirank.optim.early_stopping import AS_GOOD
 from hirank.optim.restarts import restart_samples
@@ -54,14 +54,18 @@ class Routed:
         mixture = _mixture_trial(best)
         if mixture is None or len(data.X) < config.min_table_rows:
             return
-        size = _select_size(mixture, data)
-        if size is None:
+        probe = _select_size(mixture, data)
+        if probe is None:
             return
         fits = [
-            fit_components(_merge_and_route(mixture, fold, size, data), filled, training, data)
-            for fold, (filled, training) in enumerate(
-                zip(mixture.filled, data.training, strict=True)
+            fit_components(
+                _merge_and_route(mixture, fold, probe.size, data),
+                mixture.filled[fold],
+                training,
+                data,
+                probe.n_stages,
             )
+            for fold, training in enumerate(data.training)
         ]
         if any(not ends for fit in fits for ends in fit.ends):  # there was no time for all
             return
@@ -111,30 +115,38 @@ def _merge_and_route(mixture: Trial, fold: int, size: int, data: SearchData) -> 
     return route_rows(merged, data.X, data.training[fold], data.config.routed)
 
 
-def _select_size(mixture: Trial, data: SearchData) -> int | None:
-    """Return how many components are best; None if dictionaries are behind the mixture.
+class _Probe(NamedTuple):
+    """What the dictionaries of some components have shown."""
+
+    ratio: float  # their loss over that of the mixture at the same entries
+    size: int = 0  # components of the mixture
+    n_stages: int = 0  # of the path, to the best one
+
+
+def _select_size(mixture: Trial, data: SearchData) -> _Probe | None:
+    """Return the probe of the best number of components; None if all are behind the mixture.
 
     Only a few components of the first fold are fitted, first for all components of the mixture,
     then for half as many, and so on: on exact tables small components are better, on noisy ones
     large components.
     """
-    config = data.config.routed
-    size, lowest, best = int(mixture.params["n_components"]), np.inf, None
+    config, best = data.config.routed, _Probe(np.inf)
+    size = int(mixture.params["n_components"])
     while size >= config.min_components and not data.monitor.late:
         routing = _merge_and_route(mixture, 0, size, data)
         if len(routing.rows) < config.min_components:
             break
-        ratio = _probe(routing, mixture, data)
-        if ratio >= lowest:
+        probe = _probe(routing, mixture, data)._replace(size=size)
+        if probe.ratio >= best.ratio:
             break
-        lowest, best = ratio, size
-        if ratio < config.clear_ratio:
+        best = probe
+        if best.ratio < config.clear_ratio:
             break
         size = len(routing.rows) // 2
-    return best if lowest < config.max_ratio else None
+    return best if best.ratio < config.max_ratio else None
 
 
-def _probe(routing: Routing, mixture: Trial, data: SearchData) -> float:
+def _probe(routing: Routing, mixture: Trial, data: SearchData) -> _Probe:
     """Return the loss of some dictionaries over that of the mixture at the same entries.
 
     Components of medium size are taken: the largest ones often consist of several pieces.
@@ -146,10 +158,13 @@ def _probe(routing: Routing, mixture: Trial, data: SearchData) -> float:
     rows = np.concatenate(probe.rows)
     before = (mixture.filled[0] - data.X)[rows][data.folds[0][rows]]
     if not before.any():
-        return np.inf
+        return _Probe(np.inf)
     fit = fit_components(probe, mixture.filled[0], data.training[0], data)
-    losses = [selection_loss(one) for one in held_out_errors(fit, data, 0)]
-    return min(losses, default=np.inf) / selection_loss(before)
+    errors = held_out_errors(fit, data, 0)
+    if not errors:  # there was no time
+        return _Probe(np.inf)
+    ratio = min(selection_loss(one) for one in errors) / selection_loss(before)
+    return _Probe(ratio, n_stages=_best_stage([errors]) + 1)
 
 
 def _best_stage(residuals: Sequence[list[Array]]) -> int:
@@ -167,7 +182,7 @@ def _refit_last_stage(
     """
     config, fitter = data.config.routed, make_fitter(data)
     start = np.where(data.observed, data.X, filled)
-    rows = confident_rows(component_shares(model.router, data.X, data.observed), config)
+    rows = confident_rows(model.router.shares(data.X, data.observed), config)
 
     def fit(k: int) -> tuple[Dictionary, float]:
         dictionary = model.dictionaries[k]

@@ -12,7 +12,7 @@ from hirank.core.bounds import clip_missing
 from hirank.kernels import RBF
 from hirank.models.dictionary import Dictionary
 from hirank.models.mixture import Mixture
-from hirank.models.routed import RoutedDictionaries, component_shares, measure_residuals
+from hirank.models.routed import RoutedDictionaries, measure_residuals
 from hirank.optim.path import default_path
 from hirank.selection.config import RoutedConfig
 from hirank.selection.dictionary_path import DictionarySpec, PathFitter, StageEnd
@@ -46,7 +46,7 @@ def route_rows(mixture: Mixture, X: Array, observed: BoolArray, config: RoutedCo
     only rows are taken of which the mixture is confident (docs/notes/routed.md).
     """
     while True:
-        shares = component_shares(mixture, X, observed)
+        shares = mixture.shares(X, observed)
         rows = confident_rows(shares, config)
         sizes = np.array([len(one) for one in rows])
         small = np.flatnonzero(sizes < config.min_rows)
@@ -60,9 +60,15 @@ def route_rows(mixture: Mixture, X: Array, observed: BoolArray, config: RoutedCo
 
 
 def fit_components(
-    routing: Routing, filled: Array, observed: BoolArray, data: SearchData
+    routing: Routing,
+    filled: Array,
+    observed: BoolArray,
+    data: SearchData,
+    n_stages: int | None = None,
 ) -> RoutedFit:
     """Fit a dictionary to the rows of each component of an imputed table, n x v.
+
+    The path ends after so many stages; None for all.
 
     The stages of a component are an empty list if there was no time left for it.
     """
@@ -78,7 +84,7 @@ def fit_components(
         if data.monitor.late:
             return []
         rows, spec = routing.rows[k], specs[k]
-        numbers = range(len(spec.stages))
+        numbers = range(len(spec.stages) if n_stages is None else n_stages)
         return fitter.fit_stages(observed[rows], spec, start[rows], points[k], numbers)
 
     return RoutedFit(routing, [*data.workers.map(fit, range(len(specs)), np.inf)])
