@@ -39,6 +39,7 @@ def test_moments_and_conditionals_are_those_of_numpy(share, v):
     # The precisions of these covariances are known to about 1e-12.
     assert_as_numpy(lambda: moments(mixture, X, observed), rtol=1e-8, atol=1e-8)
     assert_as_numpy(lambda: mixture.conditional(X, observed), rtol=1e-8, atol=1e-8)
+    assert_as_numpy(lambda: mixture.shares(X, observed), rtol=1e-8, atol=1e-8)
 
 
 @pytest.mark.parametrize("name", COMPILED)

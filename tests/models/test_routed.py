@@ -11,7 +11,6 @@ from hirank.models.dictionary import Dictionary
 from hirank.models.mixture import Mixture
 from hirank.models.routed import (
     RoutedDictionaries,
-    component_shares,
     likely_components,
     measure_residuals,
 )
@@ -66,7 +65,7 @@ def impute(model, X, observed):
 
 def test_a_row_that_is_certain_is_imputed_by_one_dictionary(model, rows):
     X, observed = rows
-    shares = component_shares(model.router, np.where(observed, X, 0), observed)
+    shares = model.router.shares(np.where(observed, X, 0), observed)
     certain = shares.max(axis=1) > 0.9995
     assert certain.sum() > 30
 
@@ -94,7 +93,7 @@ def test_a_row_that_fits_two_components_is_imputed_by_the_dictionary_that_explai
 
     filled = impute(same, X, observed)
 
-    np.testing.assert_array_equal(component_shares(same.router, X, observed), 0.5)
+    np.testing.assert_array_equal(same.router.shares(X, observed), 0.5)
     by_posterior = np.mean([impute(one, X, observed) for one in same.dictionaries], axis=0)
     error = np.abs(filled - X)[:, 1]
     assert np.median(error) < 0.01

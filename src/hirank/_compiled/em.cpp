@@ -442,4 +442,11 @@ void mixture_conditional(const Mixture& mixture, const PartialRows& table, doubl
     });
 }
 
+void mixture_shares(const Mixture& mixture, const PartialRows& table, double* shares) {
+    Rows rows(mixture, table);
+    for_each_row(rows, table.n, [&](size_t row) {
+        std::copy(rows.shares.begin(), rows.shares.end(), shares + row * mixture.K);
+    });
+}
+
 }  // namespace hirank

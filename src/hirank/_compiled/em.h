@@ -32,5 +32,7 @@ double mixture_moments(const Mixture& mixture, const PartialRows& rows, double* 
 // write their standard deviations into `deviations`, n x v, 0 elsewhere, unless it is null.
 void mixture_conditional(const Mixture& mixture, const PartialRows& rows, double* filled,
                          double* deviations);
+// Write the posterior probabilities of the components, n x K.
+void mixture_shares(const Mixture& mixture, const PartialRows& rows, double* shares);
 
 }  // namespace hirank

@@ -147,6 +147,19 @@ py::tuple conditional(const Array& X, const Flags& observed, const Array& log_we
     return py::make_tuple(filled, spread);
 }
 
+Array shares(const Array& X, const Flags& observed, const Array& log_weights, const Array& means,
+             const Array& covariances, const Array& precisions, const Array& log_dets) {
+    const Mixture mixture = make_mixture(log_weights, means, covariances, precisions, log_dets);
+    const PartialRows rows = make_rows(X, observed, mixture.v);
+    Array result({X.shape(0), py::ssize_t(mixture.K)});
+    double* out = result.mutable_data();
+    {
+        Unlocked unlocked;
+        mixture_shares(mixture, rows, out);
+    }
+    return result;
+}
+
 // ---- rows.h
 
 std::unique_ptr<RowBasis> make_basis(bool rbf, double inverse_square, int degree, double offset,
@@ -268,6 +281,10 @@ PYBIND11_MODULE(HIRANK_MODULE, module) {
                "log_weights"_a.noconvert(), "means"_a.noconvert(), "covariances"_a.noconvert(),
                "precisions"_a.noconvert(), "log_dets"_a.noconvert(), "deviations"_a,
                "Return conditional means and, if asked for, standard deviations of rows.");
+    module.def("mixture_shares", &shares, "X"_a.noconvert(), "observed"_a.noconvert(),
+               "log_weights"_a.noconvert(), "means"_a.noconvert(), "covariances"_a.noconvert(),
+               "precisions"_a.noconvert(), "log_dets"_a.noconvert(),
+               "Return the posterior probabilities of the components in rows, n x K.");
 
     py::class_<RowBasis>(module, "RowBasis", py::module_local(),
                          "A dictionary seen through a kernel, for single rows.")

@@ -167,6 +167,21 @@ class Mixture:
         log_likelihood = logsumexp(joint, axis=1)
         return log_likelihood, np.exp(joint - log_likelihood[:, None]), each
 
+    def shares(self, X: Array, observed: BoolArray) -> Array:
+        """Return the posterior probabilities of the components given the observed entries, n x K.
+
+        Row by row: what one product of all rows rounds to depends on how many there are.
+        """
+        module = core()
+        if module is not None:
+            X = np.ascontiguousarray(X, np.float64)
+            found: Array = module.mixture_shares(X, np.ascontiguousarray(observed), *self.arrays)
+            return found
+        shares = np.empty((len(X), len(self)))
+        for group in groups(observed):
+            shares[group.rows] = self.given(X, observed, group)[1]
+        return shares
+
     def complete(self, X: Array, observed: BoolArray) -> Array:
         if core() is None:
             return self._conditional(X, observed)[0]

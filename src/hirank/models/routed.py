@@ -17,7 +17,7 @@ import numpy as np
 from hirank._typing import Array, BoolArray, IntArray, Shape
 from hirank.core.objective import codes_and_residuals
 from hirank.models.dictionary import Dictionary
-from hirank.models.mixture import Mixture, groups
+from hirank.models.mixture import Mixture
 from hirank.optim.rows import ROWS_PER_BLOCK
 
 MAX_ROUTES = 3
@@ -51,7 +51,7 @@ class RoutedDictionaries:
 
     def complete(self, X: Array, observed: BoolArray) -> Array:
         n, v = X.shape
-        shares = component_shares(self.router, X, observed)
+        shares = self.router.shares(X, observed)
         routes = likely_components(shares)
         filled = np.zeros((*routes.shape, v))
         residuals = np.ones(routes.shape)
@@ -80,14 +80,6 @@ class RoutedDictionaries:
             raise ValueError("each dictionary must have settings")
         if not (self.residuals >= MIN_RESIDUAL).all():
             raise ValueError(f"residuals must be at least {MIN_RESIDUAL:g}")
-
-
-def component_shares(mixture: Mixture, X: Array, observed: BoolArray) -> Array:
-    """Return the posterior probability of each component given the observed entries, n x K."""
-    shares = np.empty((len(X), len(mixture)))
-    for group in groups(observed):
-        shares[group.rows] = mixture.given(X, observed, group)[1]
-    return shares
 
 
 def likely_components(shares: Array) -> IntArray:

@@ -13,7 +13,7 @@ from hirank._text import plural
 from hirank._typing import Array
 from hirank.models.dictionary import Dictionary
 from hirank.models.merge_mixture import merge_components
-from hirank.models.routed import RoutedDictionaries, component_shares, measure_residuals
+from hirank.models.routed import RoutedDictionaries, measure_residuals
 from hirank.models.stacking import selection_loss
 from hirank.optim.early_stopping import AS_GOOD
 from hirank.optim.restarts import restart_samples
@@ -167,7 +167,7 @@ def _refit_last_stage(
     """
     config, fitter = data.config.routed, make_fitter(data)
     start = np.where(data.observed, data.X, filled)
-    rows = confident_rows(component_shares(model.router, data.X, data.observed), config)
+    rows = confident_rows(model.router.shares(data.X, data.observed), config)
 
     def fit(k: int) -> tuple[Dictionary, float]:
         dictionary = model.dictionaries[k]

@@ -12,7 +12,7 @@ from hirank.core.bounds import clip_missing
 from hirank.kernels import RBF
 from hirank.models.dictionary import Dictionary
 from hirank.models.mixture import Mixture
-from hirank.models.routed import RoutedDictionaries, component_shares, measure_residuals
+from hirank.models.routed import RoutedDictionaries, measure_residuals
 from hirank.optim.path import default_path
 from hirank.selection.config import RoutedConfig
 from hirank.selection.dictionary_path import DictionarySpec, PathFitter, StageEnd
@@ -46,7 +46,7 @@ def route_rows(mixture: Mixture, X: Array, observed: BoolArray, config: RoutedCo
     only rows are taken of which the mixture is confident (docs/notes/routed.md).
     """
     while True:
-        shares = component_shares(mixture, X, observed)
+        shares = mixture.shares(X, observed)
         rows = confident_rows(shares, config)
         sizes = np.array([len(one) for one in rows])
         small = np.flatnonzero(sizes < config.min_rows)
