@@ -453,6 +453,21 @@ def test_refits_of_dictionaries_that_started_later_start_from_a_refit(selected, 
         assert missing_error(model.complete(data.X, data.observed), *quadratic) < 0.05
 
 
+def test_a_start_that_was_refitted_is_not_refitted_for_dictionaries_once_more(selected):
+    data, trial = selected
+    *_, dictionary = Dictionaries().trials(data, make_start(data, trial, before=0.2))
+    start = dictionary.state.start
+    (expected,) = Dictionaries().refit(dictionary, replace(data, rng=np.random.default_rng(3)), 1)
+    data.refits[id(start)] = LowRankKernels().refit(start, data, 2)
+    before = data.monitor.stages
+
+    (refit,) = Dictionaries().refit(dictionary, replace(data, rng=np.random.default_rng(3)), 1)
+
+    assert (refit.filled == expected.filled).all()
+    path = dictionary.state.path
+    assert data.monitor.stages - before == path.last_stage + 1 - path.spec.first
+
+
 def test_without_time_such_a_dictionary_is_that_of_a_fold(selected):
     data, trial = selected
     *_, dictionary = Dictionaries().trials(data, make_start(data, trial, before=0.2))

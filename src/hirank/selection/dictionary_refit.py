@@ -43,7 +43,7 @@ def refit_from_start(fitter: PathFitter, path: PathTrial, start: Trial, count: i
     data, r = fitter.data, path.spec.n_components
     if data.monitor.late:
         return [_refit_from_fold(fitter, path, 0)]
-    X = start.candidate.refit(start, data, 1)[0].filled
+    X = (data.refits.get(id(start)) or start.candidate.refit(start, data, 1))[0].filled
     folds = range(min(count - 1, len(data.folds)))
     n_points = 1 if r == len(X) else count - len(folds)  # with all rows as points, all are the same
     points = [fitter.sample_points(X, data.observed, r) for _ in range(n_points)]

@@ -53,6 +53,7 @@ def refit(trials: Sequence[Trial], weights: Array, data: SearchData) -> Stacked:
             continue
         try:
             refits = trial.candidate.refit(trial, data, data.n_init if weight else 1)
+            data.refits[id(trial)] = refits
         except FIT_FAILURES as error:
             data.monitor.notify(
                 RefitFailed(trial.family, trial.label, str(error), data.monitor.seconds)

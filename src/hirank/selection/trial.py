@@ -48,6 +48,7 @@ class SearchData:
     workers: Workers
     monitor: Monitor
     rng: np.random.Generator
+    refits: dict[int, list[Refit]] = field(default_factory=dict, repr=False)  # by id of the trial
 
     @property
     def truth(self) -> Array:
