@@ -427,6 +427,18 @@ def test_dictionaries_start_later_from_a_table_that_is_far_ahead(selected):
     assert trials[-1].loss < 0.1
 
 
+def test_a_dictionary_that_gains_little_over_a_good_start_is_rejected(selected):
+    data, trial = selected
+    ahead = make_start(data, trial, before=0.2)
+    *_, dictionary = Dictionaries().trials(data, ahead)
+    close = replace(ahead, loss=dictionary.loss / 0.95)
+
+    *_, again = Dictionaries().trials(data, close)
+
+    assert not dictionary.rejected
+    assert again.rejected
+
+
 def test_dictionaries_start_from_the_family_before_one_that_is_not_ahead(selected):
     data, trial = selected
     best = make_start(data, trial, before=0.12)

@@ -42,6 +42,7 @@ class DictionaryConfig:
     max_ratio_exact: float = 3.0  # the same on nearly exact tables
     max_ratio_late: float = 2.0  # the same for dictionaries that start late from a good start,
     # and for any that may have more points
+    min_gain_late: float = 0.9  # error over that of a good start, from which the start is preferred
     max_ratio_routed: float = 0.1  # error of routed dictionaries over that of their mixture
     rough_tol: float = 10.0  # times `tol` on noisy tables, where the ends of stages gain little
     ahead: float = 0.95  # error over that of other families from which `tol` is exact after all

@@ -72,7 +72,8 @@ class Dictionaries:
         for other in others:
             yield replace(self._scored(FittedPath(search.fitter, other, start)), rejected=True)
         trial = self._scored(FittedPath(search.fitter, path, start))
-        if path.data is not compared or not compared.can_improve(trial, [best]):
+        behind = best is not None and ahead and trial.loss > config.min_gain_late * best.loss
+        if behind or path.data is not compared or not compared.can_improve(trial, [best]):
             yield replace(trial, rejected=True)
             return
         fitter = replace(search.fitter, data=data)
