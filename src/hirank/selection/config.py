@@ -155,6 +155,14 @@ class ExactConfig:
 
 
 @dataclass(frozen=True)
+class NoiseConfig:
+    """When a linear model of a large table leaves only noise (docs/notes/large_tables.md)."""
+
+    min_entries: int = 100_000  # of the table; in smaller ones, curved models take little time
+    max_ratio: float = 1.12  # error at held-out entries over the noise in those that were fitted
+
+
+@dataclass(frozen=True)
 class SearchConfig:
     """Constants of the whole search."""
 
@@ -166,6 +174,7 @@ class SearchConfig:
     mixture_refit_steps: int = 12
     masking: MaskingConfig = field(default_factory=MaskingConfig)
     exact: ExactConfig = field(default_factory=ExactConfig)
+    noise: NoiseConfig = field(default_factory=NoiseConfig)
     schatten: SchattenConfig = field(default_factory=SchattenConfig)
     routed: RoutedConfig = field(default_factory=RoutedConfig)
     dictionary: DictionaryConfig = field(default_factory=DictionaryConfig)

@@ -28,6 +28,7 @@ from hirank.selection.config import SearchConfig
 from hirank.selection.dictionary_search import Dictionaries
 from hirank.selection.low_rank_kernels import LowRankKernels
 from hirank.selection.narrow_tables import find_exact
+from hirank.selection.noise_level import only_noise_left
 from hirank.selection.refit import gives_deviations, refit
 from hirank.selection.routed import Routed
 from hirank.selection.significance import beats_constants
@@ -53,6 +54,8 @@ CANDIDATES: tuple[Candidate, ...] = (
     Dictionaries(),
 )
 """The families, cheapest first. A new family is one class and one entry here."""
+CURVED = (LowRankKernels, Routed, Dictionaries)
+"""Families that are not tried where a linear model leaves only noise: the last of all."""
 
 
 def search(
@@ -187,6 +190,8 @@ def _run_trials(data: SearchData, candidates: Sequence[Candidate]) -> list[Trial
             break
         working = [trial for trial in trials if np.isfinite(trial.loss) and not trial.rejected]
         best = min(working, key=lambda one: one.loss, default=None)
+        if isinstance(candidate, CURVED) and only_noise_left(working, data):
+            break
         try:
             trials.extend(candidate.trials(data, best))  # keeps those before a failure
         except FIT_FAILURES as error:
