@@ -1,5 +1,6 @@
 """The adapter to river: river's own checks, with no expected failure, and rows of all kinds."""
 
+import datetime
 import inspect
 import math
 import pickle
@@ -160,7 +161,7 @@ def test_values_that_are_not_numbers_pass_through():
     model.learn_one({"name": "y"})
     model.learn_one({})
     model.learn_one({"a": math.inf})
-    assert model.model.n_samples_seen_ == 50
+    assert model.model.n_samples_seen_ == 53  # time passes in rows without numbers
     assert model.transform_one({"a": math.inf, "b": 0.1})["a"] == math.inf
     mixed = model.transform_one({"a": "text", "b": 0.1})
     assert mixed["a"] == "text"
@@ -282,7 +283,7 @@ class TestFrames:
         assert out["a"].iloc[1] == given["a"].iloc[1]
 
     def test_columns_of_objects_and_names_that_are_numbers(self):
-        model = Imputer(seed=0)
+        model = Imputer(seed=0, time=None)
         table = pd.DataFrame({0: [1, None, 3], 1: [True, None, False]}, dtype=object)
         model.learn_many(table)
         out = model.transform_many(table)
@@ -366,3 +367,20 @@ def test_a_pipeline_on_rows_with_missing_values_learns_as_well_as_with_means(see
         errors.append(error.get())
 
     assert errors[0] < 1.5 * errors[1], errors
+
+
+def test_times_are_read_from_a_key_and_not_imputed():
+    rows = rows_on_a_curve(60)
+    start = datetime.datetime(2024, 1, 1)
+    model = Imputer(**SMALL, seed=0, time="when")
+    for i, row in enumerate(rows):
+        model.learn_one({"when": start + datetime.timedelta(hours=i), **row})
+    out = model.transform_one({"when": start + datetime.timedelta(hours=60), "a": 0.3})
+    assert list(out) == ["when", "a", "b", "c", "d"]
+    assert all(math.isfinite(out[key]) for key in "bcd")
+    assert "when" not in model.transform_one({"a": 0.3})
+    frame = pd.DataFrame(rows)
+    frame.insert(0, "when", pd.date_range(start, periods=60, freq="h"))
+    many = Imputer(**SMALL, seed=0, time="when")
+    many.learn_many(frame)
+    assert many.transform_one({"a": 0.3}) == model.transform_one({"a": 0.3})

@@ -195,6 +195,30 @@ class TimeColumnWarning(UserWarning):
 
 
 @dataclass(eq=False)
+class IrregularTimesWarning(UserWarning):
+    """Rows of a stream whose times, in `column`, could not be used as they are."""
+
+    column: Any
+    missing: int = 0  # no time: taken as one usual step after the row before
+    backward: int = 0  # earlier than the row before: the same
+    repeated: int = 0  # the time of the row before: a tenth of a usual step
+    far: int = 0  # more than 1000 usual steps after it: as 1000
+
+    def __str__(self) -> str:
+        found = {
+            "without a time": self.missing,
+            "earlier than the row before": self.backward,
+            "with the same time as the row before": self.repeated,
+            "after a gap of more than 1000 usual steps": self.far,
+        }
+        rows = ", ".join(f"{plural(n, 'row')} {what}" for what, n in found.items() if n)
+        return (
+            f"Time column {self.column!r}: {rows}. They were used as if close to the usual step. "
+            "Sort the rows, and keep rows of different devices in streams of their own."
+        )
+
+
+@dataclass(eq=False)
 class FewEntriesWarning(UserWarning):
     """Too few entries are observed to hold any out, so no model was selected."""
 

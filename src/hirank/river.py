@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Iterator, Mapping
+from datetime import UTC, datetime
 from decimal import Decimal
 from numbers import Real
 from typing import Any, NamedTuple, TypeVar
@@ -14,6 +15,7 @@ from numpy.typing import NDArray
 
 from hirank._typing import Array, BoolArray
 from hirank.estimators import OnlineImputer
+from hirank.estimators.online_imputer import ORDERS
 from hirank.exceptions import FeatureLimitWarning, warn
 from hirank.kernels import Kernel
 
@@ -57,10 +59,12 @@ class Imputer(base.MiniBatchTransformer):
     drift_detection : {"refit", "monitor", "off"}, default="refit"
         Hold out a few observed values of each row on arrival, predict them, and record the errors.
         With ``"refit"`` the model is fitted again when they increase.
-    time : "auto" or None, default=None
-        ``"auto"`` says that rows may follow each other in time: filters of the last rows take part
-        from the second row on, and a row is imputed as if it were the next one. Rows without any
-        number count as time that passes.
+    time : "auto", "rows", key or None, default="auto"
+        Whether rows follow each other in time. ``"auto"`` finds out: filters of the last rows take
+        part from the second row on, and a row is imputed as if it were the next one. ``"rows"``
+        says that they are in order, evenly spaced. Another key is that of the times, numbers or
+        datetimes, which are not imputed. Rows without any number count as time that passes. None
+        takes each row by itself.
     max_features : int, default=1000
         Features that are learned from at most. Values of all others pass through untouched, with
         one warning.
@@ -113,7 +117,7 @@ class Imputer(base.MiniBatchTransformer):
         bandwidth: str | float = "path",
         beta: float | None = None,
         drift_detection: str = "refit",
-        time: str | None = None,
+        time: Hashable = "auto",
         max_features: int = 1000,
         seed: int | None = None,
     ) -> None:
@@ -137,16 +141,21 @@ class Imputer(base.MiniBatchTransformer):
             bandwidth=bandwidth,
             beta=beta,
             drift_detection=drift_detection,
-            time=time,
+            time=0 if self._has_times else time,  # type: ignore[arg-type]
             random_state=seed,
         )
         self.model._check_params()
-        self.features: dict[Hashable, int] = {}
+        self.features: dict[Hashable, int] = {time: 0} if self._has_times else {}
         self._full = False  # whether a feature had to be left out
 
     @property
     def recent_error(self) -> float:
-        return self.model.recent_error_ if self.features else math.nan
+        return getattr(self.model, "recent_error_", math.nan)
+
+    @property
+    def _has_times(self) -> bool:
+        """Whether rows have a key of times, which is the first column of the model."""
+        return self.time is not None and self.time not in ORDERS
 
     def learn_one(self, x: dict[Hashable, Any]) -> None:
         """Learn from a row.
@@ -157,7 +166,7 @@ class Imputer(base.MiniBatchTransformer):
         """
         known: dict[Hashable, float] = {}
         for key, value in x.items():
-            number = _number(value)
+            number = self._number(key, value)
             if number is not None and math.isfinite(number):
                 known[key] = number
         # Sorted, so that what is learned does not depend on the order of the keys.
@@ -177,17 +186,32 @@ class Imputer(base.MiniBatchTransformer):
             A new one: the keys of x in their order, without those of missing values that cannot be
             imputed, then those of the features that x lacks.
         """
-        numbers = {key: _number(value) for key, value in x.items()}
+        numbers = {key: self._number(key, value) for key, value in x.items()}
         missing = [k for k, number in numbers.items() if number is not None and math.isnan(number)]
+        imputed = [key for key in self.features if key != self.time or not self._has_times]
         out = {k: v for k, v in x.items() if k in self.features or k not in missing}
-        out.update(dict.fromkeys(key for key in self.features if key not in x))
-        to_impute = [
-            key for key in out if key in self.features and (key in missing or key not in x)
-        ]
+        out.update(dict.fromkeys(key for key in imputed if key not in x))
+        to_impute = [key for key in imputed if key in missing or key not in x]
         if to_impute:
             filled = self._impute(self._row(numbers))[0]
             out.update((key, float(filled[self.features[key]])) for key in to_impute)
         return out
+
+    def _number(self, key: Hashable, value: Any) -> float | None:
+        """Return a value as a number, NaN if it is missing, None if it is not a number."""
+        if self._has_times and key == self.time and isinstance(value, datetime):
+            aware = value if value.tzinfo is not None else value.replace(tzinfo=UTC)
+            return aware.timestamp()
+        return _number(value)
+
+    def _columns(self, frame: nw.DataFrame[Any]) -> dict[Hashable, _Column]:
+        """Return the columns of a data frame by name."""
+        columns = _columns(frame)
+        times = columns.get(self.time) if self._has_times else None
+        if times is not None and times.native.dtype in (nw.Datetime, nw.Date):
+            seconds = times.native.dt.timestamp("us").cast(nw.Float64).fill_null(math.nan) / 1e6
+            columns[self.time] = times._replace(numbers=seconds.to_numpy().astype(np.float64))
+        return columns
 
     def learn_many(self, X: Any) -> None:
         """Learn from rows, in their order, as if one by one.
@@ -198,14 +222,18 @@ class Imputer(base.MiniBatchTransformer):
             Of pandas, polars or another kind that narwhals knows.
         """
         frame = nw.from_native(X, eager_only=True)
-        columns = _columns(frame)
+        columns = self._columns(frame)
         first: dict[Hashable, int] = {}  # row with the first number
         for key, column in columns.items():
             finite = np.isfinite(column.numbers)
             if finite.any() and key not in self.features:
                 first[key] = int(finite.argmax())
-        self._add(sorted(first, key=lambda key: (first[key], repr(key))))
-        self._learn(self._rows(columns, len(frame)))
+        start = 0
+        for row in sorted(set(first.values())):  # where new features begin
+            self._learn(self._rows(columns, len(frame))[start:row])
+            self._add(sorted((key for key in first if first[key] == row), key=repr))
+            start = row
+        self._learn(self._rows(columns, len(frame))[start:])
 
     def transform_many(self, X: Frame) -> Frame:
         """Impute rows with the model as it stands. Nothing is learned.
@@ -221,7 +249,7 @@ class Imputer(base.MiniBatchTransformer):
             that X lacks.
         """
         frame = nw.from_native(X, eager_only=True)
-        columns = _columns(frame)
+        columns = self._columns(frame)
         filled = self._impute(self._rows(columns, len(frame)))
         fills = {key: filled[:, j] for key, j in self.features.items()}
         new = {
@@ -229,7 +257,8 @@ class Imputer(base.MiniBatchTransformer):
             for key, column in columns.items()
             if column.open and key in self.features
         }
-        new.update((key, fill) for key, fill in fills.items() if key not in columns)
+        times = self.time if self._has_times else None
+        new.update((k, fill) for k, fill in fills.items() if k not in columns and k != times)
         library = nw.get_native_namespace(frame)
         series: list[nw.Series[Any]] = [
             nw.new_series(key, values, native_namespace=library)  # type: ignore[arg-type]
@@ -248,7 +277,7 @@ class Imputer(base.MiniBatchTransformer):
             self._full = True
             warn(FeatureLimitWarning(self.max_features, keys[room]))
         keys = keys[:room]
-        if keys and self.features:
+        if keys and hasattr(self.model, "_stream"):
             self.model.add_features(len(keys))
         for key in keys:
             self.features[key] = len(self.features)
@@ -273,18 +302,22 @@ class Imputer(base.MiniBatchTransformer):
     def _learn(self, rows: Array) -> None:
         if self.time is None:
             rows = rows[~np.isnan(rows).all(axis=1)]
-        if rows.size:
+        if rows.size and rows.shape[1] > self._has_times:
             self.model.partial_fit(rows)
 
     def _impute(self, rows: Array) -> Array:
         """Return rows, n x m, NaN = missing, imputed by the model or with means."""
         if not np.isnan(rows).any():
             return rows
+        if not hasattr(self.model, "_stream"):
+            return rows
         stream = self.model._stream
-        if not stream.can_impute:
-            return np.where(np.isnan(rows), stream.means(), rows)
-        filled = stream.complete(rows, self.model._config())
-        return np.where(np.isnan(filled), stream.means(), filled)
+        values, times = self.model._split(rows, {}, stream)
+        filled = values
+        if stream.can_impute:
+            filled = stream.complete(values, self.model._config(), **times)
+        filled = np.where(np.isnan(filled), stream.means(), filled)
+        return self.model._widen(filled, times.get("times", math.nan))
 
 
 def _number(value: Any) -> float | None:

@@ -149,7 +149,7 @@ def test_other_errors_are_defects():
 def test_apply_with_models_of_streams(table, tmp_path):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(60, 1)) * [1, 2, 3] + rng.normal(size=(60, 3)) / 4
-    model, young = fast_online(OnlineImputer), OnlineImputer(random_state=0)
+    model, young = fast_online(OnlineImputer), OnlineImputer(random_state=0, time=None)
     for one, name in ((model, "m.hirank"), (young, "young.hirank")):
         one.partial_fit(X).save(tmp_path / name)
     target = ("-o", tmp_path / "f.csv")

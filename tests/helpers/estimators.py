@@ -11,7 +11,7 @@ from hirank.selection.config import DictionaryConfig, SchattenConfig, SearchConf
 
 ONLINE = {"n_warmup": 40, "batch_size": 20, "max_iter": 5, "random_state": 0}
 """Of both streaming estimators."""
-WINDOW = {"window": 60, **ONLINE}
+WINDOW = {"window": 60, "time": None, **ONLINE}
 FAST = {"max_iter": 5, "random_state": 0}
 FAST_SEARCH = SearchConfig(
     masking=MaskingConfig(max_folds=2),

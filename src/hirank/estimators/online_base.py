@@ -80,9 +80,28 @@ class BaseOnline(StreamMixin, BaseTransformer, Generic[S]):
         """Whether rows without values count, since time passes."""
         return False
 
+    def _split(
+        self,
+        rows: Array,
+        columns: Mapping[str, Any],
+        stream: S | None,
+    ) -> tuple[Array, dict[str, Array]]:
+        """Return the rows without their times, and these as an argument of the stream.
+
+        Raise an error if the stream had other columns.
+        """
+        return rows, {}
+
+    def _widen(self, values: Array, times: Array | float) -> Array:
+        """Return values with `times` where the rows have the column of times."""
+        return values
+
+    def _note_times(self, before: S | None, stream: S) -> None:
+        """Warn of new rows whose times could not be used."""
+
     @abstractmethod
     def _fit_stream(
-        self, stream: S, rows: Array, config: Any, callback: Callback
+        self, stream: S, rows: Array, times: dict[str, Array], config: Any, callback: Callback
     ) -> tuple[S, Array | None]:
         """Return the stream after all passes over rows, n x m, and the rows if they are imputed."""
 
@@ -196,7 +215,7 @@ class BaseOnline(StreamMixin, BaseTransformer, Generic[S]):
         model: StreamModel | None = self._stream.model
         if model is None:
             raise AttributeError("There is no dictionary before the first fit.")
-        return model.points()
+        return self._widen(model.points(), np.nan)
 
     @property
     def n_components_(self) -> int:
@@ -272,10 +291,11 @@ class BaseOnline(StreamMixin, BaseTransformer, Generic[S]):
         stream: S = self._record_type.empty(width, seed)
         return stream
 
-    def _advance(self, rows: Array, columns: dict[str, Any], *, impute: bool) -> Array:
-        """Advance the stream by rows, n x m, and return them imputed if asked for."""
-        stream: S | None = getattr(self, "_stream", None)
-        stream = self._new_stream(rows.shape[1]) if stream is None else stream
+    def _advance(self, table: Array, columns: dict[str, Any], *, impute: bool) -> Array:
+        """Advance the stream by the rows of a table, and return them imputed if asked for."""
+        rows, times = self._split(table, columns, getattr(self, "_stream", None))
+        known: S | None = getattr(self, "_stream", None)
+        stream = self._new_stream(rows.shape[1]) if known is None else known
         config = self._config()
         filled, early = rows.copy(), np.zeros(len(rows), bool)
         has_values: BoolArray = ~np.asarray(np.isnan(rows).all(axis=1))
@@ -284,7 +304,8 @@ class BaseOnline(StreamMixin, BaseTransformer, Generic[S]):
             part = slice(start, _next_stop(has_values, start, max(1, stream.needs(config))))
             before, start = stream.batches, part.stop
             early[part] = has_values[part] & (not stream.can_impute)
-            stream, done = stream.append(rows[part], config, impute=impute)
+            now = {name: values[part] for name, values in times.items()}
+            stream, done = stream.append(rows[part], config, impute=impute, **now)
             if done is not None:
                 filled[part], early[part] = done, False
             if stream.batches > before:
@@ -293,8 +314,9 @@ class BaseOnline(StreamMixin, BaseTransformer, Generic[S]):
             filled = self._finish(filled, rows, stream, early, config)
         elif not has_values.all() and not self._uses_order:
             warn(SkippedRowsWarning(int((~has_values).sum()), "they have no observed values."))
+        self._note_times(known, stream)
         self._commit(stream, columns)
-        return filled
+        return self._widen(filled, times.get("times", np.nan))
 
     def _finish(
         self, filled: Array, rows: Array, stream: S, early: BoolArray, config: Any
@@ -310,11 +332,12 @@ class BaseOnline(StreamMixin, BaseTransformer, Generic[S]):
         """Fit, and return the table, its rows with NaN where missing, and the rows if imputed."""
         self._check_params()
         table, rows, columns = self._check_rows(X, reset=True)
-        known = ~np.isnan(rows).all(axis=1)
-        check_observed(~np.isnan(rows), self.missing_values)
+        values, times = self._split(rows, columns, None)
+        known = ~np.isnan(values).all(axis=1)
+        check_observed(~np.isnan(values), self.missing_values)
         if not known.all():
             warn(SkippedRowsWarning(int((~known).sum()), "they have no observed values."))
-        used = rows[known]
+        used = values[known]
         self._points(len(used), at_most=False)  # raises if there are more components than rows
         config = self._config()
         with (
@@ -322,14 +345,21 @@ class BaseOnline(StreamMixin, BaseTransformer, Generic[S]):
             self._reporting(X, len(used), config) as (callback, _),
             self._workers(),
         ):
-            stream, done = self._fit_stream(self._new_stream(rows.shape[1]), used, config, callback)
+            stream, done = self._fit_stream(
+                self._new_stream(values.shape[1]),
+                used,
+                {name: one[known] for name, one in times.items()},
+                config,
+                callback,
+            )
             stream = replace(stream, samples=self.n_passes * len(rows))
+            self._note_times(None, stream)
             self._commit(stream, columns)
         if done is None:
             return table, rows, None
-        filled = np.full(rows.shape, np.nan)
+        filled = np.full(values.shape, np.nan)
         filled[known] = done
-        return table, rows, self._with_means(filled, rows, stream)
+        return table, rows, self._with_means(filled, values, stream)
 
     @abstractmethod
     def _reporting(self, X: Any, n: int, config: Any) -> Any:
@@ -345,12 +375,14 @@ class BaseOnline(StreamMixin, BaseTransformer, Generic[S]):
                 f"recent error {stream.scores.recent:.3g}\n"
             )
 
-    def _complete(self, rows: Array) -> Array:
-        """Impute rows, n x m, with a warning if some have no usable values."""
+    def _complete(self, table: Array) -> Array:
+        """Impute the rows of a table, with a warning if some have no usable values."""
         stream = self._stream
+        rows, times = self._split(table, self._column_attributes(), stream)
         with self._workers():
-            filled = stream.complete(rows, self._config())
-        return self._with_means(filled, rows, stream)
+            filled = stream.complete(rows, self._config(), **times)
+        filled = self._with_means(filled, rows, stream)
+        return self._widen(filled, times.get("times", np.nan))
 
     def _with_means(
         self, filled: Array, rows: Array, stream: S, warmup: BoolArray | bool = False
@@ -373,7 +405,7 @@ class BaseOnline(StreamMixin, BaseTransformer, Generic[S]):
         """Return imputed rows in the precision and columns that the user expects."""
         filled, missing = self._complete(rows) if filled is None else filled, np.isnan(rows)
         # Nothing is known about a feature that never had a value: it stays missing.
-        filled = np.where(np.isnan(self._stream.means()), np.nan, filled)
+        filled = np.where(np.isnan(self._widen(self._stream.means(), 0.0)), np.nan, filled)
         out = np.where(missing, filled.astype(table.dtype), table)
         return np.hstack([out, missing.astype(table.dtype)]) if self.add_indicator else out
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass, replace
+from numbers import Integral
 from typing import Any, ClassVar
 
 import numpy as np
@@ -10,14 +12,27 @@ import numpy as np
 from hirank._checks import Rule, choice, count, optional
 from hirank._typing import Array
 from hirank.estimators.callbacks import reporting
+from hirank.estimators.columns import find_column
 from hirank.estimators.online_base import BaseOnline
 from hirank.estimators.validation import job_count, kernel_name, make_kernel
-from hirank.exceptions import ParameterError
+from hirank.exceptions import IrregularTimesWarning, ParameterError, warn
 from hirank.kernels import Kernel
+from hirank.online.clock import TimeCounts
 from hirank.online.config import ArrivalConfig, LowRankConfig, WindowConfig
 from hirank.online.window import StreamState
 from hirank.optim.path import BANDWIDTHS, LAST_BETA, SolverConfig, default_path
 from hirank.optim.trace import Callback, Step
+
+ORDERS = ("auto", "rows")
+"""Values of `time` that are not the name of a column."""
+
+
+def order_of_rows(name: str, value: Any) -> None:
+    """Require "auto", "rows", None, or the name or number of a column."""
+    is_column = isinstance(value, str | Integral) and not isinstance(value, bool)
+    if value is not None and not is_column:
+        allowed = "'auto', 'rows', None, or the name or number of the column with the times"
+        raise ParameterError(name, f"must be {allowed}; got {value!r}.")
 
 
 @dataclass(eq=False, repr=False)
@@ -69,11 +84,14 @@ class OnlineImputer(BaseOnline[StreamState]):
     drift_detection : {"refit", "monitor", "off"}, default="refit"
         Hold out a few observed entries of each row on arrival, predict them, and record the errors:
         ``recent_error_``. With ``"refit"`` the model is fitted again when they increase.
-    time : "auto" or None, default=None
-        ``"auto"`` says that rows may follow each other in time: Gaussian filters of the last rows
-        take part from the first row on, and are weighed against the dictionary at entries that are
-        held out, by feature and by the number of rows since its last value. They take 1.5 to 2.5 ms
-        a row up to 60 features, growing with their cube. None takes each row by itself.
+    time : {"auto", "rows"}, str, int or None, default="auto"
+        Whether rows follow each other in time. ``"auto"`` finds out: Gaussian filters of the last
+        rows take part from the second row on, and are weighed against the dictionary at entries
+        that are held out, by feature and by the time since its last value; where they do not help,
+        the dictionary imputes alone. ``"rows"`` says that rows are in order, evenly spaced. Another
+        name or a number is the column with the times, in any unit; it is not imputed. After a
+        longer step, more is uncertain. None takes each row by itself. Filters take 1.5 to 2.5 ms a
+        row up to 60 features, growing with their cube.
     missing_values : float, default=nan
         The placeholder of a missing value. NaN always counts as missing as well.
     add_indicator : bool, default=False
@@ -122,10 +140,11 @@ class OnlineImputer(BaseOnline[StreamState]):
     and one that has no more values is imputed with its last mean. Rows without any observed entry
     are imputed with the means, not learned from, and warned about.
 
-    Without `time`, each row is imputed on its own: that neighbors in time are alike is not used.
-    With ``time="auto"``, ``transform`` imputes each row as if it were the next one, and rows
-    without any value count as time that passes. For a whole table in order there is
-    ``Imputer(time=True)``.
+    Unless `time` is None, ``transform`` imputes each row as if it were the next one, and rows
+    without any value count as time that passes. Times that go backward count as one usual step, the
+    median of the last ones, repeated times as a tenth of one, and gaps of more than 1000 usual
+    steps as so many, each with an :class:`~hirank.exceptions.IrregularTimesWarning`. For a whole
+    table in order there is ``Imputer(time=True)``.
 
     An interrupted call leaves the model as it was before. Of several threads, one may learn while
     others call ``transform``, which uses the model as it is at that moment; a second one that
@@ -152,7 +171,7 @@ class OnlineImputer(BaseOnline[StreamState]):
     max_iter: int = 60
     tol: float = 1e-2
     drift_detection: str = "refit"
-    time: str | None = None
+    time: str | int | None = "auto"
     n_jobs: int | None = None
 
     _record_type: ClassVar[Any] = StreamState
@@ -160,13 +179,13 @@ class OnlineImputer(BaseOnline[StreamState]):
         "window": count(2),
         "kernel": optional(kernel_name, "auto"),
         "drift_detection": choice("refit", "monitor", "off"),
-        "time": optional(choice("auto"), None),
+        "time": order_of_rows,
         "n_jobs": job_count,
     }
 
     @property
     def feature_errors_(self) -> Array:
-        return self._stream.feature_errors.values
+        return self._widen(self._stream.arrivals.errors.values, np.nan)
 
     def add_features(self, count: int) -> None:
         """Add features that have no values so far, for rows that become wider.
@@ -177,7 +196,8 @@ class OnlineImputer(BaseOnline[StreamState]):
         """
         with self._learning():
             stream = self._stream.add_features(count, self._config())
-            self._commit(stream, {**self._column_attributes(), "n_features_in_": stream.width})
+            width = self.n_features_in_ + count
+            self._commit(stream, {**self._column_attributes(), "n_features_in_": width})
 
     def _check_params(self) -> None:
         super()._check_params()
@@ -209,12 +229,51 @@ class OnlineImputer(BaseOnline[StreamState]):
             monitor=self.drift_detection != "off",
             refit_on_drift=self.drift_detection == "refit",
             low_rank=LowRankConfig() if compared else None,
-            arrival=None if self.time is None else ArrivalConfig(),
+            arrival=None if self.time is None else ArrivalConfig(guarded=self.time == "auto"),
         )
 
     @property
     def _uses_order(self) -> bool:
         return self.time is not None
+
+    @property
+    def _has_times(self) -> bool:
+        """Whether one column has the times of rows."""
+        return self.time is not None and self.time not in ORDERS
+
+    def _time_column(self, names: Any, m: int) -> int | None:
+        """Return the position of the column of times among m; None if there is none."""
+        return find_column(self.time, names, m, "time") if self._has_times else None
+
+    def _split(
+        self, rows: Array, columns: Mapping[str, Any], stream: StreamState | None
+    ) -> tuple[Array, dict[str, Array]]:
+        """Return the rows without their times, and these as an argument of the stream."""
+        m = rows.shape[1]
+        column = self._time_column(columns.get("feature_names_in_"), m)
+        if m == 1 and column is not None:
+            raise ParameterError("time", "names the only column of X. There is nothing to impute.")
+        if stream is not None and stream.width != m - (column is not None):
+            problem = "names another column than before, or was None. Call fit to start again."
+            raise ParameterError("time", problem)
+        if column is None:
+            return rows, {}
+        return np.delete(rows, column, axis=1), {"times": rows[:, column].copy()}
+
+    def _widen(self, values: Array, times: Array | float) -> Array:
+        """Return values with `times` where the rows have the column of times."""
+        names, m = getattr(self, "feature_names_in_", None), values.shape[-1] + 1
+        column = self._time_column(names, m)
+        return values if column is None else np.insert(values, column, times, axis=-1)
+
+    def _note_times(self, before: StreamState | None, stream: StreamState) -> None:
+        """Warn of new rows whose times could not be used."""
+        counts, known = stream.time_counts, TimeCounts()
+        if before is not None:
+            known = before.time_counts
+        new = TimeCounts(*(now - then for now, then in zip(counts, known, strict=True)))
+        if any(new):
+            warn(IrregularTimesWarning(self.time, **new._asdict()))
 
     def _reporting(self, X: Any, n: int, config: WindowConfig) -> Any:
         return reporting(
@@ -222,23 +281,35 @@ class OnlineImputer(BaseOnline[StreamState]):
         )
 
     def _fit_stream(
-        self, stream: StreamState, rows: Array, config: WindowConfig, callback: Callback
+        self,
+        stream: StreamState,
+        rows: Array,
+        times: dict[str, Array],
+        config: WindowConfig,
+        callback: Callback,
     ) -> tuple[StreamState, Array | None]:
         for _ in range(self.n_passes):
-            stream, stopped = self._fit_pass(stream, rows, config, callback)
+            stream, stopped = self._fit_pass(stream, rows, times.get("times"), config, callback)
             if stopped:
                 break
             config = replace(config, arrival=None)  # the table follows itself in no order
         return stream, None
 
     def _fit_pass(
-        self, stream: StreamState, rows: Array, config: WindowConfig, callback: Callback
+        self,
+        stream: StreamState,
+        rows: Array,
+        times: Array | None,
+        config: WindowConfig,
+        callback: Callback,
     ) -> tuple[StreamState, bool]:
         """Return the stream after all rows, n x m, and whether a callback has stopped it."""
-        stopped = False
-        while len(rows) and not stopped:
-            now, rows = np.split(rows, [stream.needs(config)])
-            stream, _ = stream.append(now, config)
+        stopped, start = False, 0
+        while start < len(rows) and not stopped:
+            part = slice(start, start + stream.needs(config))
+            now = None if times is None else times[part]
+            stream, _ = stream.append(rows[part], config, times=now)
+            start = part.stop
             if not len(stream.pending):
                 self._print_update(stream)
             stopped = bool(callback(Step(stream.batches, 0, stream.scores.recent, 0.0)))

@@ -209,7 +209,12 @@ last_update_, n_features_in_, feature_names_in_
         return super()._advance(rows, columns, impute=impute)
 
     def _fit_stream(
-        self, stream: Algorithm2Stream, rows: Array, config: Algorithm2Config, callback: Callback
+        self,
+        stream: Algorithm2Stream,
+        rows: Array,
+        times: dict[str, Array],
+        config: Algorithm2Config,
+        callback: Callback,
     ) -> tuple[Algorithm2Stream, Array | None]:
         warn_of_relaxation(self.relaxation)
 

@@ -187,9 +187,10 @@ def from_state(kind: type[M], state: Mapping[str, Any]) -> M:
     names = decode(tuple[str, ...] | None, state["feature_names"], "feature_names")
     record = decode(kind._record_type | None, state["record"])
     if record is not None:
-        if names is not None and len(names) != record.width:
-            raise ValueError(f"feature_names: must be {record.width} names; got {len(names)}")
-        model.n_features_in_, model.__dict__["_record"] = record.width, record
+        width = record.width + (1 if getattr(model, "_has_times", False) else 0)
+        if names is not None and len(names) != width:
+            raise ValueError(f"feature_names: must be {width} names; got {len(names)}")
+        model.n_features_in_, model.__dict__["_record"] = width, record
         if names is not None:
             model.feature_names_in_ = np.array(names, dtype=object)
         _try_out(model)  # before set_output, which may require a library that is not there
@@ -223,17 +224,21 @@ def _try_out(model: Model) -> None:
     if not model.__sklearn_is_fitted__():
         return
     record = vars(model)["_record"]
-    if record.width > MAX_TRIAL_WIDTH or record.model.work > MAX_TRIAL_WORK:
+    work = 0 if record.model is None else record.model.work
+    if record.width > MAX_TRIAL_WIDTH or work > MAX_TRIAL_WORK:
         return
-    every_second = np.arange(record.width) % 2 == 0
-    rows = np.where([every_second, ~every_second], record.means(), np.nan)
+    every_second, means = np.arange(record.width) % 2 == 0, record.means()
+    rows = np.where([every_second, ~every_second], means, np.nan)
+    if getattr(model, "_has_times", False):
+        rows, means = model._widen(rows, 0.0), model._widen(means, 0.0)
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
         filled = np.asarray(model.transform(rows))
         if getattr(record, "calibration", None) is not None:
             filled = np.hstack([filled, *model.interval(rows)])
     gaps = getattr(model, "max_gap", None) is not None  # then NaN may be right
-    if not (np.isfinite(filled) | (gaps & np.isnan(filled))).all():
+    empty = np.isnan(means) if hasattr(model, "partial_fit") else False  # nor had values
+    if not (np.isfinite(filled) | ((gaps | empty) & np.isnan(filled))).all():
         raise ValueError("imputed values are not finite")
 
 

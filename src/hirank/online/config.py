@@ -40,6 +40,9 @@ class ArrivalConfig:
 
     ordered: OrderedConfig = field(default_factory=OrderedConfig)
     mix: MixConfig = field(default_factory=lambda: MixConfig(max_ratio=1e6, pooled_entries=50.0))
+    guarded: bool = True  # without filters where the mix is no better than the model alone
+    max_level: float = 0.3  # autocorrelation up to which rows are in no order, it seems
+    memory: float = 1000.0  # held-out entries over which this is judged
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,9 @@ with one c1 and c2 for each feature and a full covariance Q:
     level    c1 = a, c2 = 0                     last values, moved as the observed features moved
     trend    c1 = a (1 + f), c2 = -a f          the same with a damped trend
 
+A step that is s times the usual one has c1 and c2 that say the same of s steps in a row, and a
+covariance that has grown accordingly (`clock.py`).
+
 The prediction of a row is the conditional mean given the rows before and its observed entries; of
 an observed entry it is that given the others (leave-one-out), at no cost. Q is learned by online
 expectation-maximization with exponential forgetting. docs/notes/ordered_streams.md has what was
@@ -27,9 +30,11 @@ from scipy.linalg import block_diag, cho_factor, cho_solve
 from scipy.linalg.lapack import dpotri
 
 from hirank._typing import Array, BoolArray, IntArray, Shape
+from hirank.online.clock import Pace, continuation, growth_of_level, growth_of_trend
 from hirank.online.moments import RunningMoments
 
 KINDS = ("static", "loose", "level", "trend")
+_EVEN = Pace()
 
 
 @dataclass(frozen=True)
@@ -57,6 +62,7 @@ class Prediction(NamedTuple):
     covariance: Array  # m x m, in units of the features, like all that follow
     noise: Array  # m x m, the part of e
     cross: Array  # m x m, covariance with the row before; 0 x m without a trend
+    growth: Array | float = 1.0  # m; deviations of e over those of a usual step
 
 
 class Filtered(NamedTuple):
@@ -139,7 +145,9 @@ class GaussianFilter:
         Q[np.diag_indices(m)] = variances * (1 + config.ridge) + config.min_variance
         return Q
 
-    def predict(self, moments: RunningMoments, config: FilterConfig) -> Prediction:
+    def predict(
+        self, moments: RunningMoments, config: FilterConfig, pace: Pace = _EVEN
+    ) -> Prediction:
         """Return what is expected of the next row."""
         Q, mean = self.noise(config), moments.mean
         diagonal, none = np.diag_indices(len(mean)), np.zeros((0, len(mean)))
@@ -147,29 +155,38 @@ class GaussianFilter:
             return Prediction(mean, Q, Q, none)
         if self.kind == "level":
             a = moments.pooled_level()
+            growth = growth_of_level(a, pace.step)
+            Q, a = Q * growth, a**pace.step
             P = a**2 * self.P + Q
             P[diagonal] *= 1 + config.inflation
-            return Prediction(mean + a * (self.x - mean), P, Q, none)
+            return Prediction(mean + a * (self.x - mean), P, Q, none, np.sqrt(growth))
         damping = moments.damping(config.max_level, config.max_step, config.reach)
-        before = self.x - np.clip(self.x - self.before, -damping.max_step, damping.max_step)
-        c1, c2 = damping.level * (1 + damping.step), -damping.level * damping.step
+        reach = damping.max_step * np.sqrt(pace.before)
+        before = self.x - np.clip(self.x - self.before, -reach, reach)
+        deviations = np.sqrt(growth_of_trend(damping.step, pace.step))
+        Q = Q * deviations[:, None] * deviations
+        level, step = damping.level**pace.step, continuation(damping.step, pace)
+        c1, c2 = level * (1 + step), -level * step
         mixed = c1[:, None] * self.P_cross * c2
         P = c1[:, None] * self.P * c1 + mixed + mixed.T + c2[:, None] * self.P_before * c2 + Q
         P[diagonal] *= 1 + config.inflation
         cross = c1[:, None] * self.P + c2[:, None] * self.P_cross.T
-        return Prediction(mean + c1 * (self.x - mean) + c2 * (before - mean), P, Q, cross)
+        expected = mean + c1 * (self.x - mean) + c2 * (before - mean)
+        return Prediction(expected, P, Q, cross, deviations)
 
     def learn(
         self, y: Array, prediction: Prediction, row: Filtered, unit: Array, config: FilterConfig
     ) -> GaussianFilter:
         """Return the filter after a row y, m, NaN where missing."""
-        _, P, Q, cross = prediction
+        _, P, Q, cross, growth = prediction
         x, at, keep = np.where(np.isnan(y), row.imputed, y), row.at, 1 - 1 / config.memory
         m, ordered, trend = len(x), self.kind in ("level", "trend"), len(cross) > 0
         of_noise, of_P, of_cross = np.split(row.solved, [m, 2 * m], axis=1)
         new = replace(self, x=x)
         if len(at):
-            rest, e = Q - Q[:, at] @ of_noise, Q[:, at] @ row.pull  # e, and its covariance
+            # e and its covariance, as of a usual step
+            rest, e = Q - Q[:, at] @ of_noise, Q[:, at] @ row.pull / growth
+            rest = rest / np.multiply.outer(growth, growth)
             new = replace(
                 new,
                 Q_sum=keep * self.Q_sum + (rest + rest.T) / 2 + np.outer(e, e),
@@ -202,7 +219,7 @@ def condition(
     prediction: Prediction, y: Array, known: BoolArray, unit: Array, config: FilterConfig
 ) -> Filtered:
     """Return a row y, m, given its observed entries of features that are known already."""
-    mean, P, Q, cross = prediction
+    mean, P, Q, cross, _ = prediction
     at: IntArray = np.flatnonzero(known & ~np.isnan(y))
     m = len(y)
     if not len(at):

@@ -20,6 +20,7 @@ class FittedWindow(NamedTuple):
     model: Dictionary | Landmarks
     stages: tuple[Stage, ...]  # those of the model's settings
     n_stages: int  # stages of the path
+    fold: Array | None = None  # n x v, as imputed without the held-out entries
 
     @classmethod
     def from_path(cls, solution: PathSolution, config: WindowConfig) -> FittedWindow:
@@ -27,14 +28,14 @@ class FittedWindow(NamedTuple):
         n = len(solution.settings)
         settings = rescale_ridges(solution.settings, config.stages, solution.D)
         model = Dictionary(solution.D, settings[_thin(n)], config.rounds)
-        return cls(solution.X, model, config.stages[:n][_thin(n)], n)
+        return cls(solution.X, model, config.stages[:n][_thin(n)], n, solution.fold)
 
     @classmethod
     def from_low_rank(cls, fit: LowRankFit, config: WindowConfig) -> FittedWindow:
         """Return a low-rank kernel matrix, for new rows."""
         n = len(fit.stages)
         model = Landmarks(fit.model.D, fit.model.settings[_thin(n)], config.rounds)
-        return cls(fit.X, model, fit.stages[_thin(n)], n)
+        return cls(fit.X, model, fit.stages[_thin(n)], n, fit.fold)
 
 
 def _thin(n_stages: int) -> slice:

@@ -56,6 +56,7 @@ class LowRankFit(NamedTuple):
     X: Array  # n x v
     model: Dictionary  # of all stages
     stages: tuple[Stage, ...]  # those of the model's settings
+    fold: Array | None = None  # n x v, as imputed without the held-out entries
 
 
 @dataclass(frozen=True)
@@ -122,7 +123,7 @@ class LowRankProblem:
             X = fitter.restart(stage, end)
         if rival is not None and not reached.is_ahead(rival, self.config.max_ratio):
             return None
-        return self.finish(best, number, number)
+        return self.finish(best, number, number)._replace(fold=best)
 
     def finish(self, start: Array, first: int, last: int) -> LowRankFit:
         """Fit some stages to all observed entries."""

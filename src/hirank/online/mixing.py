@@ -83,7 +83,7 @@ class PredictionMix:
         """The number of entries behind the pooled moments, older ones counted less."""
         return float(self.pooled_entries.sum())
 
-    def weights(self, features: IntArray, ages: IntArray, unit: Array, config: MixConfig) -> Array:
+    def weights(self, features: IntArray, ages: Array, unit: Array, config: MixConfig) -> Array:
         """Return the weights, e x K, of e entries: their features, ages and units."""
         b = np.arange(len(AGES))
         near = config.neighbor ** np.abs(b[:, None] - b)
@@ -103,7 +103,7 @@ class PredictionMix:
         )
 
     def score(
-        self, errors: Array, features: IntArray, ages: IntArray, unit: Array, config: MixConfig
+        self, errors: Array, features: IntArray, ages: Array, unit: Array, config: MixConfig
     ) -> PredictionMix:
         """Return the mix after the errors, K x e, of e entries of different features."""
         if not len(features):
@@ -127,9 +127,9 @@ class PredictionMix:
         )
 
 
-def age_class(ages: IntArray) -> IntArray:
-    """Return the class of ages in rows, from 1."""
-    return np.searchsorted(AGES, ages, side="right") - 1
+def age_class(ages: Array) -> IntArray:
+    """Return the class of ages in rows; ages below 1 are of the first class."""
+    return np.maximum(np.searchsorted(AGES, ages, side="right") - 1, 0)
 
 
 def _minimal_weights(A: Array) -> Array:

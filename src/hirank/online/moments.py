@@ -103,12 +103,15 @@ class RunningMoments:
         """Return the autocorrelation of all features together, from 0 to 1."""
         return float(np.clip(_pooled_ratio(self.level, 1.0), 0, 1))
 
-    def add(self, y: Array, memory: float) -> tuple[RunningMoments, Array | None]:
+    def add(
+        self, y: Array, memory: float, *, follows: bool = True
+    ) -> tuple[RunningMoments, Array | None]:
         """Return the moments after a row y, m, NaN where missing.
 
         Also return by what values in the old units are multiplied if units were measured again.
+        Autocorrelations are learned from rows that `follow` the row before at the usual step.
         """
-        after = self._add_means(y)._add_correlations(y, 1 - 1 / memory)
+        after = self._add_means(y)._add_correlations(y, 1 - 1 / memory, follows)
         if after.rows < FIRST_UNITS or after.rows % FIRST_UNITS:
             return after, None
         doublings = after.rows // FIRST_UNITS
@@ -142,8 +145,8 @@ class RunningMoments:
             rows=self.rows + 1,
         )
 
-    def _add_correlations(self, y: Array, keep: float) -> RunningMoments:
-        before, second = self.recent
+    def _add_correlations(self, y: Array, keep: float, follows: bool) -> RunningMoments:
+        before, second = self.recent if follows else np.full_like(self.recent, np.nan)
         now, then = (y - self.mean) / self.unit, (before - self.mean) / self.unit
         step, last_step = (y - before) / self.unit, (before - second) / self.unit
         return replace(

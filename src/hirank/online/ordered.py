@@ -9,6 +9,7 @@ from typing import Annotated, NamedTuple
 import numpy as np
 
 from hirank._typing import Array, BoolArray, IntArray, Shape
+from hirank.online.clock import Clock, Pace
 from hirank.online.filters import (
     KINDS,
     FilterConfig,
@@ -20,8 +21,8 @@ from hirank.online.filters import (
 from hirank.online.mixing import MixConfig, PredictionMix
 from hirank.online.moments import FIRST_UNITS, MAX_SIZE, RunningMoments
 
-MAX_AGE = 10**9
-"""Rows since the last value of a feature, up to which they are counted."""
+MAX_AGE = 1e9
+"""Usual steps since the last value of a feature, up to which they are counted."""
 
 
 @dataclass(frozen=True)
@@ -42,12 +43,12 @@ class Expected(NamedTuple):
 
     imputed: Annotated[Array, Shape("p m", finite=False)]  # NaN: the feature never had a value
     unit: Annotated[Array, Shape("p m")]  # size of the errors that the level filter expects
-    ages: Annotated[IntArray, Shape("p m")]  # rows since the last value of the feature
+    ages: Annotated[Array, Shape("p m")]  # usual steps since the last value of the feature
 
     @classmethod
     def nothing(cls, shape: tuple[int, int]) -> Expected:
         """Return that nothing is expected of rows."""
-        return cls(np.full(shape, np.nan), np.ones(shape), np.ones(shape, np.intp))
+        return cls(np.full(shape, np.nan), np.ones(shape), np.ones(shape))
 
     @classmethod
     def join(cls, parts: Sequence[Expected]) -> Expected:
@@ -71,7 +72,9 @@ class OrderedState:
     moments: RunningMoments
     filters: tuple[GaussianFilter, ...]
     mix: PredictionMix
-    ages: Annotated[IntArray, Shape("m")]  # rows since the last value of each feature, from 1
+    ages: Annotated[Array, Shape("m")]  # usual steps from the last value of each feature to the
+    # last row
+    clock: Clock
     outliers: Annotated[IntArray, Shape("m")]  # that each feature had in a row
 
     @classmethod
@@ -79,8 +82,8 @@ class OrderedState:
         """Return the state before the first row."""
         filters = tuple(GaussianFilter.start(kind, m, config.filters) for kind in KINDS)
         mix = PredictionMix.start(m, np.ones(len(KINDS)))
-        moments, ones = RunningMoments.empty(m), np.ones(m, np.intp)
-        return cls(moments, filters, mix, ones, np.zeros(m, np.intp))
+        moments, clock = RunningMoments.empty(m), Clock.start()
+        return cls(moments, filters, mix, np.zeros(m), clock, np.zeros(m, np.intp))
 
     def add_features(self, count: int, config: OrderedConfig) -> OrderedState:
         """Return the state with so many features more, which have no values."""
@@ -88,34 +91,44 @@ class OrderedState:
             self.moments.add_features(count),
             tuple(one.add_features(count, config.filters) for one in self.filters),
             self.mix.add_features(count),
-            np.append(self.ages, np.ones(count, np.intp)),
+            np.append(self.ages, np.zeros(count)),
+            self.clock,
             np.append(self.outliers, np.zeros(count, np.intp)),
         )
 
-    def complete(self, rows: Array, config: OrderedConfig) -> Expected:
+    def complete(self, rows: Array, times: Array | None, config: OrderedConfig) -> Expected:
         """Return what is expected of rows, n x m, each as if it were the next; learn nothing."""
-        predictions = self._predict(config)
         rows = np.where(self._is_outlier(rows, config), np.nan, rows)
-        parts = [self._mix(self._condition(y, predictions, config), config)[0] for y in rows]
+        paces = [self.clock.read(time)[1] for time in _each(times, rows)]
+        known = {pace: self._predict(pace, config) for pace in set(paces)}
+        parts = [
+            self._mix(self._condition(y, known[pace], config), pace, config)[0]
+            for y, pace in zip(rows, paces, strict=True)
+        ]
         return Expected.join([Expected.nothing((0, rows.shape[1])), *parts])
 
-    def append(self, rows: Array, config: OrderedConfig) -> tuple[OrderedState, Expected]:
-        """Return the state after rows, n x m, and what was expected of each when it came."""
+    def append(
+        self, rows: Array, times: Array | None, config: OrderedConfig
+    ) -> tuple[OrderedState, Expected]:
+        """Return the state after rows, n x m, and what was expected of each when it came.
+
+        Without times, n, they follow each other at the usual step.
+        """
         state, parts = self, [Expected.nothing((0, rows.shape[1]))]
-        for y in rows:
+        for y, time in zip(rows, _each(times, rows), strict=True):
+            clock, pace = state.clock.read(time)
             outlier = state._is_outlier(y, config)
-            after, expected = state._append(
-                np.clip(np.where(outlier, np.nan, y), -MAX_SIZE, MAX_SIZE), config
-            )
+            values = np.clip(np.where(outlier, np.nan, y), -MAX_SIZE, MAX_SIZE)
+            after, expected = state._append(values, pace, config)
             outliers = np.where(np.isnan(y), state.outliers, (state.outliers + 1) * outlier)
-            state = replace(after, outliers=outliers)
+            state = replace(after, outliers=outliers, clock=clock)
             parts.append(expected)
         return state, Expected.join(parts)
 
-    def _append(self, y: Array, config: OrderedConfig) -> tuple[OrderedState, Expected]:
-        predictions, unit = self._predict(config), self.moments.unit
+    def _append(self, y: Array, pace: Pace, config: OrderedConfig) -> tuple[OrderedState, Expected]:
+        predictions, unit = self._predict(pace, config), self.moments.unit
         rows = self._condition(y, predictions, config)
-        expected, each = self._mix(rows, config)
+        expected, each = self._mix(rows, pace, config)
         filters = tuple(
             one.learn(y, prediction, row, unit, config.filters)
             for one, prediction, row in zip(self.filters, predictions, rows, strict=True)
@@ -123,13 +136,13 @@ class OrderedState:
         mix, at = self.mix, rows[0].at
         if self.moments.rows >= config.n_warmup:
             errors, size = each[:, at] - y[at], expected.unit[0, at]
-            mix = mix.score(errors, at, self.ages[at], size, config.mix)
-        moments, factor = self.moments.add(y, config.filters.memory)
+            mix = mix.score(errors, at, expected.ages[0, at], size, config.mix)
+        moments, factor = self.moments.add(y, config.filters.memory, follows=pace.typical)
         if factor is not None:
             first = moments.rows == FIRST_UNITS
             filters = tuple(one.rescale(factor, first, config.filters) for one in filters)
-        ages = np.where(np.isnan(y), np.minimum(self.ages + 1, MAX_AGE), 1)
-        return OrderedState(moments, filters, mix, ages, self.outliers), expected
+        ages = np.where(np.isnan(y), np.minimum(self.ages + pace.step, MAX_AGE), 0)
+        return replace(self, moments=moments, filters=filters, mix=mix, ages=ages), expected
 
     def _is_outlier(self, y: Array, config: OrderedConfig) -> BoolArray:
         """Return which values, ... x m, are outliers: a single one must not be the last value.
@@ -146,8 +159,8 @@ class OrderedState:
             far = np.abs(y - last) > config.max_jump * moments.deviation
         return far & judged
 
-    def _predict(self, config: OrderedConfig) -> list[Prediction]:
-        return [one.predict(self.moments, config.filters) for one in self.filters]
+    def _predict(self, pace: Pace, config: OrderedConfig) -> list[Prediction]:
+        return [one.predict(self.moments, config.filters, pace) for one in self.filters]
 
     def _condition(
         self, y: Array, predictions: list[Prediction], config: OrderedConfig
@@ -155,17 +168,19 @@ class OrderedState:
         known, unit = self.moments.known, self.moments.unit
         return [condition(one, y, known, unit, config.filters) for one in predictions]
 
-    def _mix(self, rows: list[Filtered], config: OrderedConfig) -> tuple[Expected, Array]:
+    def _mix(
+        self, rows: list[Filtered], pace: Pace, config: OrderedConfig
+    ) -> tuple[Expected, Array]:
         """Return what is expected of a row, and the predictions of each filter, K x m."""
         moments, each = self.moments, np.array([row.imputed for row in rows])
         least = config.min_unit * moments.deviation
         unit = np.maximum(np.sqrt(rows[KINDS.index("level")].variance), least)
-        features = np.arange(len(unit))
-        weights = self.mix.weights(features, self.ages, unit, config.mix)
+        features, ages = np.arange(len(unit)), self.ages + pace.step
+        weights = self.mix.weights(features, ages, unit, config.mix)
         imputed = np.einsum("jk,kj->j", weights, each)
         imputed = np.where(moments.constant, moments.mean, imputed)  # that constant to the bit
         imputed = np.where(moments.known, imputed, np.nan)
-        return Expected(imputed[None], unit[None], self.ages[None].copy()), each
+        return Expected(imputed[None], unit[None], ages[None]), each
 
     def check(self) -> None:
         """Raise ValueError if the parts do not fit together."""
@@ -178,5 +193,10 @@ class OrderedState:
             raise ValueError(f"moments, filters and mix must describe {m} features")
         if m and self.outliers.min() < 0:
             raise ValueError("outliers must not be negative")
-        if m and not 1 <= self.ages.min() <= self.ages.max() <= MAX_AGE:
-            raise ValueError(f"ages must be from 1 to {MAX_AGE}")
+        if m and not 0 <= self.ages.min() <= self.ages.max() <= MAX_AGE:
+            raise ValueError(f"ages must be from 0 to {MAX_AGE:g}")
+
+
+def _each(times: Array | None, rows: Array) -> list[float | None]:
+    """Return the time of each row."""
+    return [None] * len(rows) if times is None else times.tolist()

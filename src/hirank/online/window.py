@@ -23,17 +23,16 @@ import numpy as np
 
 from hirank._typing import Array, BoolArray, Shape
 from hirank.core.columns import Columns
-from hirank.core.masking import mask_entries
+from hirank.core.masking import mask_entries, mask_row_entries
 from hirank.core.threads import Workers
 from hirank.models.fit_dictionary import DictionaryProblem, fit_dictionary, fit_path
 from hirank.models.refine_dictionary import grow_dictionary, refine_dictionary, renew_dictionary
-from hirank.online.arrival import PRIOR, FeatureErrors, hold_out, impute, score
+from hirank.online.arrival import Arrivals
 from hirank.online.buffer import Buffer, WindowModel, column_means, pad_features
+from hirank.online.clock import TimeCounts
 from hirank.online.config import WindowConfig
 from hirank.online.fitted_window import FittedWindow, refit_low_rank, select_model
 from hirank.online.low_rank import Landmarks
-from hirank.online.mixing import MixConfig, PredictionMix
-from hirank.online.ordered import Expected, OrderedState
 from hirank.online.prequential import MAX_ERROR, PrequentialScores
 from hirank.online.rescale import (
     deviation,
@@ -73,11 +72,8 @@ class StreamState:
     seed: int
     pending: Annotated[Array, Shape("p m", finite=False)]  # rows since the last batch
     buffer: Buffer
-    mix: PredictionMix  # of filters and model
-    feature_errors: FeatureErrors
+    arrivals: Arrivals
     model: WindowModel | None = None
-    ordered: OrderedState | None = None  # the filters; None if rows are not in order
-    expected: Expected | None = None  # by the filters, of the pending rows
     scores: PrequentialScores = field(default_factory=PrequentialScores)
     model_scores: PrequentialScores | None = None  # without filters; None: they are the same
     samples: int = 0  # rows seen, also those without any value
@@ -93,30 +89,23 @@ class StreamState:
     def empty(cls, width: int, seed: int) -> StreamState:
         """Return a stream that has seen no rows."""
         rows = np.zeros((0, width))
-        mix = PredictionMix.start(width, PRIOR)
-        return cls(width, seed, rows, Buffer.from_rows(rows), mix, FeatureErrors.none(width))
+        return cls(width, seed, rows, Buffer.from_rows(rows), Arrivals.start(width))
 
     def add_features(self, count: int, config: WindowConfig) -> StreamState:
         """Return the stream with so many features more, which had no values so far."""
-        ordered, filters = self.ordered, config.arrival
-        if ordered is not None and filters is not None:
-            ordered = ordered.add_features(count, filters.ordered)
         return replace(
             self,
             width=self.width + count,
             pending=pad_features(self.pending, count, np.nan),
             buffer=self.buffer.add_features(count),
-            mix=self.mix.add_features(count),
-            feature_errors=self.feature_errors.add_features(count),
+            arrivals=self.arrivals.add_features(count, config.arrival),
             model=None if self.model is None else self.model.add_features(count),
-            ordered=ordered,
-            expected=None if self.expected is None else self.expected.add_features(count),
         )
 
     @property
     def can_impute(self) -> bool:
         """Whether there is a model or a filter that imputes rows."""
-        return self.model is not None or self.ordered is not None
+        return self.model is not None or self.arrivals.ordered is not None
 
     def means(self) -> Array:
         """Return the column means, m: those of the model, otherwise of the rows at hand, or NaN."""
@@ -130,73 +119,70 @@ class StreamState:
         """Return the standard deviations in which errors are measured, m; NaN if constant."""
         if self.model is not None:
             return self.model.unit
-        if self.ordered is None:
+        if self.arrivals.ordered is None:
             return np.full(self.width, np.nan)
-        varies = self.ordered.moments.square > 0
-        return np.where(varies, self.ordered.moments.deviation, np.nan)
+        moments = self.arrivals.ordered.moments
+        return np.where(moments.square > 0, moments.deviation, np.nan)
 
     @property
     def drift_scores(self) -> PrequentialScores:
         """The errors of the model, which show that the distribution has changed."""
         return self.scores if self.model_scores is None else self.model_scores
 
+    @property
+    def time_counts(self) -> TimeCounts:
+        """How many rows had times that could not be used as they are."""
+        ordered = self.arrivals.ordered
+        return TimeCounts() if ordered is None else ordered.clock.counts
+
     def needs(self, config: WindowConfig) -> int:
         """Return how many rows are missing until something is learned."""
         size = config.batch_size if self.model is not None else config.n_warmup
         return size - len(self.pending)
 
-    def complete(self, rows: Array, config: WindowConfig) -> Array:
+    def complete(self, rows: Array, config: WindowConfig, times: Array | None = None) -> Array:
         """Return rows, n x m, imputed, each as if it were the next; NaN where nothing is known."""
-        filters, expected = config.arrival, None
-        if filters is not None and self.ordered is not None:
-            expected = self.ordered.complete(rows, filters.ordered)
-        return self._impute(rows, expected, config)
+        expected = self.arrivals.complete(rows, times, config.arrival)
+        return self.arrivals.impute(rows, self.model, expected, config.arrival)
 
     def append(
-        self, rows: Array, config: WindowConfig, *, impute: bool = False
+        self,
+        rows: Array,
+        config: WindowConfig,
+        *,
+        times: Array | None = None,
+        impute: bool = False,
     ) -> tuple[StreamState, Array | None]:
         """Return the stream after rows, of which at most as many as it needs have a value.
 
-        With `impute`, also return the rows as imputed before anything is learned from them, NaN
-        where nothing is known; None if there is neither a model nor a filter.
+        Without `times`, n, rows in order follow each other at the usual step. With `impute`, also
+        return the rows as imputed before anything is learned from them, NaN where nothing is
+        known; None if there is neither a model nor a filter.
         """
-        filters, ordered, expected = config.arrival, self.ordered, None
-        if filters is not None:
-            ordered = ordered or OrderedState.empty(self.width, filters.ordered)
-            ordered, expected = ordered.append(rows, filters.ordered)
+        before, n = self.arrivals, len(self.pending)
+        arrivals, expected = before.append(rows, times, n, config.arrival)
         known = self.model is not None or expected is not None
-        filled = self._impute(rows, expected, config) if impute and known else None
+        filled = None
+        if impute and known:
+            filled = before.impute(rows, self.model, expected, config.arrival)
         some: BoolArray = ~np.asarray(np.isnan(rows).all(axis=1))
         state = replace(
             self,
             pending=np.concatenate([self.pending, rows[some]]),
-            ordered=ordered,
-            expected=self._join_expected(expected, some),
+            arrivals=arrivals,
             samples=self.samples + len(rows),
         )
         return (state if state.needs(config) > 0 else state.learn(config)), filled
-
-    def _impute(self, rows: Array, expected: Expected | None, config: WindowConfig) -> Array:
-        weights = MixConfig() if config.arrival is None else config.arrival.mix
-        return impute(rows, self.model, expected, self.mix, weights)
-
-    def _join_expected(self, expected: Expected | None, some: BoolArray) -> Expected | None:
-        """Return what was expected of the pending rows and of some of the new ones."""
-        if expected is None:
-            return None
-        before = self.expected
-        if before is None or len(before.ages) != len(self.pending):  # time was None before
-            before = Expected.nothing(self.pending.shape)
-        return Expected.join([before, expected.at(some)])
 
     def learn(self, config: WindowConfig) -> StreamState:
         """Return the stream after it has learned from the pending rows."""
         rng = np.random.default_rng([self.seed, self.batches])
         state, batch = _score(self, config, rng)
-        state = replace(state, pending=self.pending[:0], expected=None, batches=self.batches + 1)
+        state = replace(state, pending=self.pending[:0], batches=self.batches + 1)
         if self.model is None:
             state = replace(state, buffer=batch.last(config.window), rest=config.min_rest)
-            return _start(state, config, rng, Update.STARTED)
+            return _start(state, config, rng, Update.STARTED)._forget_expected()
+        state = state._forget_expected()
         scores = state.drift_scores
         poor = config.refit_on_drift and scores.poor and (scores.jumped or self.suspect > 0)
         buffer = self.buffer.extend(batch).last(config.window)
@@ -209,6 +195,10 @@ class StreamState:
         )
         return _update(state, config, rng)
 
+    def _forget_expected(self) -> StreamState:
+        """Return the stream without what the filters expected of rows that are not pending."""
+        return replace(self, arrivals=replace(self.arrivals, expected=None))
+
     def check(self) -> None:
         """Raise ValueError if the parts do not fit together."""
         m = self.width
@@ -218,15 +208,7 @@ class StreamState:
             raise ValueError("pending must not be infinite, seed below 2**32 and rest positive")
         if self.samples < max(len(self.pending), self.fitted_rows):
             raise ValueError("samples must count all rows")
-        widths = {len(self.mix.entries), len(self.feature_errors.entries)}
-        if self.ordered is not None:
-            widths.add(len(self.ordered.ages))
-        if self.expected is not None:
-            widths.add(self.expected.ages.shape[1])
-            if len(self.expected.ages) != len(self.pending):
-                raise ValueError("expected must describe the pending rows")
-        if widths != {m} or len(self.mix.prior) != len(PRIOR):
-            raise ValueError(f"filters, mix and errors must describe {m} features")
+        self.arrivals.check_sizes(m, len(self.pending))
         if self.model is not None and (len(self.model.unit) != m or not len(self.buffer)):
             raise ValueError(f"the model must have {m} features, and rows that it was fitted to")
 
@@ -311,7 +293,16 @@ def _start(
     # Predictions of the model before may be far off: nothing to start from.
     forgotten = replace(state.buffer, predicted=np.full(rows.shape, np.nan))
     state = replace(state, buffer=forgotten, update=update, cause=cause)
-    return _with_model(state, fitted, columns, config, means)
+    started = _with_model(state, fitted, columns, config, means)
+    if update is not Update.STARTED or fitted.fold is None:
+        return started
+    # What was held out of the fit shows how good it is, before any row has arrived since.
+    predicted = np.full(rows.shape, np.nan)
+    part = np.full(X.shape, np.nan)
+    part[usable] = np.where(held_out, fitted.fold, np.nan)
+    predicted[:, columns.varying] = columns.scaling.backward(part)[:, columns.scaling.varying]
+    arrivals = started.arrivals.start_mix(rows, predicted, started.unit(), config.arrival)
+    return replace(started, arrivals=arrivals)
 
 
 def _refit(
@@ -415,7 +406,7 @@ def _with_model(
         state,
         buffer=replace(state.buffer, filled=filled),
         model=model,
-        mix=state.mix.discount(config.old_errors),  # of another model
+        arrivals=state.arrivals.discount(config.old_errors),  # of another model
         fitted_rows=len(rows),
         rested=0,
     )
@@ -428,38 +419,30 @@ def _score(
 
     Also return these rows as the model imputes them, with what it predicted for held-out entries.
     """
-    rows, model, expected = state.pending, state.model, state.expected
-    held_out = np.zeros(rows.shape, bool)
-    features = np.arange(state.width) if model is None else model.features
-    if (config.monitor and model is not None) or expected is not None:
-        ages = None if expected is None else expected.ages[:, features]
-        held_out[:, features] = hold_out(rows[:, features], ages, rng)
+    rows, model, arrivals = state.pending, state.model, state.arrivals
     batch, by_model = Buffer.from_rows(rows), np.full(rows.shape, np.nan)
     if model is not None:
+        held_out = np.zeros(rows.shape, bool)
+        if config.monitor:
+            known = ~np.isnan(rows[:, model.features])
+            held_out[:, model.features] = mask_row_entries(known, rng)
         filled = model.complete(np.where(held_out, np.nan, rows))
         by_model = np.where(held_out, filled, np.nan)
         batch = Buffer(rows, np.where(np.isnan(rows), filled, rows), by_model)
-    mix, mixed = state.mix, by_model
-    if expected is not None and config.arrival is not None:
-        mix, mixed = score(rows, by_model, expected, held_out, mix, config.arrival.mix)
+    mixed, unit, ordered = by_model, state.unit(), arrivals.expected is not None
+    if ordered and config.arrival is not None:
+        others = np.random.default_rng([state.seed, state.batches, 1])
+        arrivals, mixed = arrivals.score(rows, by_model, model, unit, config.arrival, others)
     if not config.monitor:
-        return replace(state, mix=mix), batch
-    unit = state.unit()
+        return replace(state, arrivals=arrivals), batch
     with np.errstate(over="ignore"):
         errors, model_errors = (np.abs(one - rows) / unit for one in (mixed, by_model))
-    model_scores = state.drift_scores if expected is not None else state.model_scores
+    model_scores = state.drift_scores if ordered else state.model_scores
     if model_scores is not None:
-        found = model_errors[held_out & ~np.isnan(model_errors)]
-        model_scores = model_scores.add(found, state.samples)
-    at = held_out & ~np.isnan(errors)
-    by_feature = state.feature_errors
-    for row in np.flatnonzero(at.any(axis=1)):
-        some = np.flatnonzero(at[row])
-        by_feature = by_feature.add(some, np.minimum(errors[row, some], MAX_ERROR))
+        model_scores = model_scores.add(model_errors[~np.isnan(model_errors)], state.samples)
     return replace(
         state,
-        mix=mix,
-        feature_errors=by_feature,
-        scores=state.scores.add(errors[at], state.samples),
+        arrivals=arrivals.add_errors(np.minimum(errors, MAX_ERROR)),
+        scores=state.scores.add(errors[~np.isnan(errors)], state.samples),
         model_scores=model_scores,
     ), batch
