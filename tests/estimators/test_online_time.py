@@ -58,6 +58,20 @@ def test_the_filters_do_no_harm_where_rows_are_in_no_order(stream):
     assert mixed < 1.1 * alone  # .022 and .028
 
 
+def test_rows_in_no_order_are_imputed_by_the_model_alone_until_the_mix_is_judged():
+    t = np.random.default_rng(0).uniform(-1, 1, 250)
+    X = np.column_stack([t, t**2, t**3, np.cos(3 * t)])
+    X[::3, 1] = np.nan
+
+    filled, alone = (
+        OnlineImputer(time=time, random_state=0).partial_fit(X[:200]).partial_fit_transform(X[200:])
+        for time in ("auto", None)
+    )
+
+    assert np.isnan(X[200:]).any()
+    np.testing.assert_array_equal(filled, alone)
+
+
 def test_observed_entries_come_back_and_nothing_stays_missing(random_walks):
     _, X = random_walks
     filled = in_order().partial_fit_transform(X)

@@ -187,7 +187,6 @@ def test_columns_in_another_order_are_written_at_their_places(path):
         (b"\n\r\n", "The file is empty"),
         (b"a,b\n1,2\n3\n", r"Line 3 has 1 cell, but the first row has 2"),
         (b'a,b\n"x\ny",2\n\n3,4,5\n', "Line 5 has 3 cells"),
-        (b"a,b,a,b,c\n", 'named "a", "b". Rename'),
         (b"a,b\n1,2\n3,\xe4\n", "Line 3: byte 0xe4"),
         (b"a,b\n1,2\n3,\xc3", "Line 3: byte 0xc3"),
         (b'a,b\n1,2\n3,"x\n4,5\n', "Line 3: a quote"),

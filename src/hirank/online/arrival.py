@@ -142,7 +142,8 @@ class Arrivals:
         by_model = _complete(rows, model)
         if expected is None or config is None:
             return np.where(missing, by_model, rows)
-        if config.guarded and self.gain < 0:
+        unknown = self.mix.scored < MIN_SCORED and not self._in_order(config)
+        if config.guarded and (self.gain < 0 or unknown):
             mixed = np.where(np.isnan(by_model), expected.imputed, by_model)
         else:
             mixed = _mix(by_model, expected, self.mix, missing, config.mix)
@@ -202,13 +203,18 @@ class Arrivals:
 
         Not where rows follow each other: the fit knew the rows after such an entry.
         """
-        n, expected, ordered = len(rows), self.expected, self.ordered
-        if config is None or expected is None or ordered is None or len(expected.ages) < n:
+        n, expected = len(rows), self.expected
+        if config is None or expected is None or len(expected.ages) < n:
             return self
-        if not config.guarded or ordered.moments.pooled_level() > config.max_level:
+        if not config.guarded or self._in_order(config):
             return self
         recent = replace(self, expected=expected.at(slice(-n, None)))
         return recent.judge(rows, predicted, ~np.isnan(predicted), unit, config)[0]
+
+    def _in_order(self, config: ArrivalConfig) -> bool:
+        """Return whether rows follow each other, by the autocorrelation of their levels."""
+        ordered = self.ordered
+        return ordered is not None and ordered.moments.pooled_level() > config.max_level
 
     def add_errors(self, errors: Array) -> Arrivals:
         """Return the state with errors, n x m in standard deviations, NaN = unknown."""
