@@ -16,9 +16,10 @@ from hirank._typing import Array, BoolArray
 from hirank.baselines.base import Baseline
 from hirank.baselines.units import Units, measure_lasting_scale
 from hirank.core.columns import Columns
-from hirank.estimators.base import FitData, FitResult, StreamMixin
+from hirank.estimators.base import FitData, FitResult
 from hirank.estimators.columns import Names
 from hirank.estimators.fitted import FittedTable
+from hirank.estimators.streaming import StreamMixin
 from hirank.estimators.validation import check_observed, check_table, make_rng
 from hirank.exceptions import EmptyColumnsWarning, InputError, StopReason, warn
 from hirank.optim.loop import minimize

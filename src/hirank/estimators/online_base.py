@@ -16,8 +16,9 @@ from sklearn.utils import check_random_state
 
 from hirank._checks import Rule, choice, count, flag, number
 from hirank._typing import Array, BoolArray, PathLike
-from hirank.estimators.base import BaseTransformer, StreamMixin
+from hirank.estimators.base import BaseTransformer
 from hirank.estimators.saving import from_state, get_state, save
+from hirank.estimators.streaming import StreamMixin
 from hirank.estimators.validation import (
     KERNEL_RULES,
     check_n_components,
