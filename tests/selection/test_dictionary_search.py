@@ -150,7 +150,6 @@ def test_no_dictionary_is_fitted_where_another_family_is_perfect(curve):
 
 def test_refits_from_other_points_are_rough_on_the_way_to_the_last_stages(curve):
     X, observed = curve
-    X = X + 0.1 * np.random.default_rng(0).normal(size=X.shape)
     steps, errors = [], []
     for limit in (0.0, np.inf):  # the error from which refits are rough: always, and never
         dictionary = replace(SMALL.dictionary, n_models=3, rough_refit_error=limit)
@@ -163,5 +162,5 @@ def test_refits_from_other_points_are_rough_on_the_way_to_the_last_stages(curve)
         steps.append(data.monitor.steps - before)
         errors.append(np.abs(last.filled - X)[~observed].mean())
 
-    assert steps[0] < steps[1]
+    assert steps[0] < 0.95 * steps[1]
     assert errors[0] < 1.2 * errors[1]
