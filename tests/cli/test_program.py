@@ -10,6 +10,7 @@ import pytest
 
 COMMANDS = ("complete", "fit", "apply", "stream", "advise", "info", "compare")
 HEAVY = ("numpy", "scipy", "sklearn", "pyarrow", "matplotlib")
+SLOW = ("sklearn.impute", "sklearn.linear_model", "sklearn.neighbors", "matplotlib")
 
 
 def test_help_names_every_command(hirank):
@@ -36,6 +37,15 @@ def test_help_imports_no_large_package():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stderr.strip() == ""
+
+
+def test_apply_needs_no_module_that_takes_long_to_import():
+    code = (
+        "import sys, hirank.cli.apply, hirank.cli.models\n"
+        f"print(*[name for name in {SLOW} if name in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == ""
 
 
 def test_version(hirank):

@@ -11,6 +11,7 @@ from hirank.models.fit_dictionary import DictionaryProblem, fit_dictionary
 from hirank.models.out_of_sample import BLOCK, RowImputer, complete_by_algorithm3
 from hirank.optim.algorithm3 import Algorithm3Config
 from hirank.optim.path import SolverConfig, default_path, rescale_ridges
+from hirank.optim.rows import RowRules
 
 
 @pytest.fixture(scope="module", params=[RBF(), Poly()], ids=str)
@@ -72,3 +73,22 @@ def test_threads_do_not_change_the_result(complete):
 
 def test_a_table_without_rows_is_returned(complete):
     assert complete(slice(0, 0)).shape == (0, 12)
+
+
+def test_rows_are_solved_to_a_small_part_of_the_noise_that_the_ridge_stands_for(fitted):
+    D, settings, truth, observed = fitted
+    unit = float(settings[2].kernel.diag(D).mean())
+    rough = (*settings[:2], replace(settings[2], beta=1e-2 * unit))  # noise of a tenth
+    imputer = RowImputer(D, rough)
+    with Workers() as workers:
+        filled = imputer.complete(np.where(observed, truth, 0), observed, workers)
+
+    solved = filled.copy()
+    result = imputer.solvers[-1].minimize(
+        solved, observed, RowRules(30, 6, tolerance=1e-9, damping=0.03)
+    )
+
+    assert (result.evaluations > 1).any()
+    # A tenth of the spread would be the noise. A few rows end later, in another place.
+    moved = np.abs(solved - filled).max(axis=1) / imputer.spread
+    assert np.quantile(moved, 0.95) < 0.01 * 0.1

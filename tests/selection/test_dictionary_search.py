@@ -146,3 +146,21 @@ def test_no_dictionary_is_fitted_where_another_family_is_perfect(curve):
     (trial, *_) = Dictionaries().trials(data, None)
 
     assert not [*Dictionaries().trials(data, replace(trial, loss=1e-9))]
+
+
+def test_refits_from_other_points_are_rough_on_the_way_to_the_last_stages(curve):
+    X, observed = curve
+    steps, errors = [], []
+    for limit in (0.0, np.inf):  # the error from which refits are rough: always, and never
+        dictionary = replace(SMALL.dictionary, n_models=3, rough_refit_error=limit)
+        data = make_data(X, observed, replace(SMALL, dictionary=dictionary), max_iter=100)
+        *_, trial = Dictionaries().trials(data, None)
+        before = data.monitor.steps
+
+        *_, last = Dictionaries().refit(trial, data, 3)
+
+        steps.append(data.monitor.steps - before)
+        errors.append(np.abs(last.filled - X)[~observed].mean())
+
+    assert steps[0] < 0.95 * steps[1]
+    assert errors[0] < 1.2 * errors[1]

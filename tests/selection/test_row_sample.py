@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from helpers.selection import SMALL, make_data, missing_error, with_other_values
 
+from hirank.selection.candidates import ColumnMeans
 from hirank.selection.config import DictionaryConfig
 from hirank.selection.dictionary_search import Dictionaries
 from hirank.selection.row_sample import sample_rows, take_rows
@@ -89,3 +90,14 @@ def test_dictionaries_from_a_sample_do_not_see_held_out_entries(long_curve):
     assert one.params == other.params
     assert (one.filled[0] != other.filled[0]).any()
     assert (one.filled[1] == other.filled[1]).all()
+
+
+def test_paths_of_very_noisy_tables_are_compared_on_more_rows(long_curve, rng):
+    X, observed = long_curve
+    data = on_rows((X + 3 * rng.normal(size=X.shape), observed), 150)
+    (means,) = ColumnMeans().trials(data, None)
+    assert data.is_noisy(means.loss)
+
+    first, *_ = Dictionaries().trials(data, means)
+
+    assert first.filled[0].shape == (600, 5)

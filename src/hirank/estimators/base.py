@@ -6,12 +6,11 @@ from abc import ABC, abstractmethod
 from copy import copy
 from dataclasses import KW_ONLY, dataclass, replace
 from time import perf_counter
-from typing import Any, ClassVar, Generic, NamedTuple, Self, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
-from sklearn.impute import MissingIndicator
 from sklearn.utils.validation import check_is_fitted
 
 from hirank._checks import Rule, count, flag
@@ -35,6 +34,9 @@ from hirank.estimators.validation import (
 )
 from hirank.exceptions import StopReason
 from hirank.optim.trace import Monitor
+
+if TYPE_CHECKING:  # the import takes as long as imputing 20 000 rows
+    from sklearn.impute import MissingIndicator
 
 F = TypeVar("F", bound=FittedTable)
 
@@ -278,6 +280,8 @@ class BaseImputer(BaseTransformer, Generic[F]):
         indicated = self._fitted.columns.indicated
         if indicated is None:
             return None
+        from sklearn.impute import MissingIndicator
+
         one_row = np.where(indicated, np.nan, 0.0)[None]
         return MissingIndicator(error_on_new=False).fit(one_row)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-from sklearn.linear_model import Ridge, RidgeCV
 
 from hirank._typing import Array, BoolArray
 
@@ -20,6 +19,9 @@ def complete_features(
     w = argmin |Z w - R_j|^2 + ridge |w|^2, as in the paper. With ridge=None it has an intercept as
     well, and leave-one-out error chooses the ridge of each feature.
     """
+    # Imported here: it takes as long as imputing 10 000 rows, which do not need it.
+    from sklearn.linear_model import Ridge, RidgeCV
+
     filled = R.copy()
     for j, seen in enumerate(observed.T):
         if seen.all():

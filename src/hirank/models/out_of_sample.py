@@ -31,7 +31,9 @@ ROUNDS = 30
 DAMPING = 0.03
 """Of the curvature, in its mean diagonals: 0.1 takes a tenth more evaluations to the same error."""
 LAST_TOLERANCE = 1e-7
-"""Of steps in the last stage, in units of the spread of the dictionary."""
+"""Of steps in the last stage, in units of the spread of the dictionary, at least,"""
+NOISE_TOLERANCE = 3e-3
+"""and in units of the noise that its ridge stands for."""
 ROUNDING = 16 * float(np.finfo(np.float64).eps)
 """A decrease of F, in mean diagonals of k(D, D), that rounding may cause."""
 MAX_CURVED = 256
@@ -138,11 +140,15 @@ class RowImputer:
         ]
 
     def _rules(self, plan: Plan, stage: int, *, last: bool) -> RowRules:
-        unit = float(np.mean(self.settings[stage].kernel.diag(self.D)))
+        setting = self.settings[stage]
+        unit = float(np.mean(setting.kernel.diag(self.D)))
+        tolerance = plan.tolerance
+        if last:
+            tolerance = max(LAST_TOLERANCE, NOISE_TOLERANCE * float(np.sqrt(setting.beta / unit)))
         return RowRules(
             self.rounds,
             MEMORY,
-            tolerance=self.spread * (LAST_TOLERANCE if last else plan.tolerance),
+            tolerance=self.spread * tolerance,
             min_decrease=ROUNDING * unit,
             damping=DAMPING,
         )

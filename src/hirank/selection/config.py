@@ -22,7 +22,8 @@ class DictionaryConfig:
     error than `exact_error` are nearly exact: there, late stages of a path can gain much.
     """
 
-    max_rows: int = 2500  # to compare paths on (docs/notes/large_tables.md)
+    max_rows: int = 2500  # to compare paths on (docs/notes/large_tables.md),
+    max_rows_noisy: int = 5000  # and on very noisy tables, where points follow the noise of few
     first_size: float = 1 / 3  # of the default number of points, to begin with
     min_points: int = 15
     max_size: float = 2.0  # of the default number of points, to which a dictionary may grow
@@ -45,6 +46,8 @@ class DictionaryConfig:
     min_gain_late: float = 0.9  # error over that of a good start, from which the start is preferred
     max_ratio_routed: float = 0.1  # error of routed dictionaries over that of their mixture
     rough_tol: float = 10.0  # times `tol` on noisy tables, where the ends of stages gain little
+    rough_refit_error: float = 0.05  # error above which refits are rough as well, but for
+    exact_stages: int = 2  # the last so many stages
     ahead: float = 0.95  # error over that of other families from which `tol` is exact after all
     perfect_error: float = 1e-3  # error that needs no improvement
     max_restart_points: int = 240  # larger dictionaries never gained from a second path

@@ -151,7 +151,10 @@ def _begin_search(
 
     Paths are compared on some rows of a large table.
     """
-    rows = sample_rows(len(data.X), data.config.dictionary.max_rows, data.rng)
+    config = data.config.dictionary
+    noisy = best is not None and data.is_noisy(best.loss)
+    count = config.max_rows_noisy if noisy else config.max_rows
+    rows = sample_rows(len(data.X), count, data.rng)
     sample = data if len(rows) == len(data.X) else take_rows(data, rows)
 
     def rival(data: SearchData, rows: IntArray | slice) -> float:
