@@ -56,6 +56,21 @@ def test_values_far_from_all_others_come_with_the_option_that_marks_them(in_proc
     assert "-999" not in (tmp_path / "t.filled.csv").read_text()
 
 
+def test_imputed_values_look_like_the_observed_ones_unless_they_are_to_be_raw(in_process, tmp_path):
+    rows = [f"{i},{'' if i % 6 == 2 else i // 3},{0.25 * (i % 8)}" for i in range(60)]
+    (tmp_path / "t.csv").write_text("a,n,x\n" + "\n".join(rows) + "\n")
+
+    for output, options in {"plain.csv": (), "raw.csv": ("--raw",)}.items():
+        in_process("complete", "t.csv", "-o", output, *options, *QUICK, cwd=tmp_path)
+
+    plain, raw = (
+        [line.split(",")[1] for line in (tmp_path / name).read_text().splitlines()[1:]]
+        for name in ("plain.csv", "raw.csv")
+    )
+    assert all(cell.isdigit() for cell in plain)
+    assert not all(cell.isdigit() for cell in raw)
+
+
 def test_an_output_that_exists_is_not_overwritten(in_process, tmp_path):
     (tmp_path / "t.csv").write_text("a,b\n1,2\n2,\n")
     (tmp_path / "t.filled.csv").write_text("mine")

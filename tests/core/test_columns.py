@@ -70,7 +70,7 @@ def test_imputed_values_are_clipped_and_rounded(columns):
     integers = np.array([False, True, False, True])
     values = np.array([[9.0, 1.4, 9.0, 9.0], [-9.0, 1.6, 0.3, -9.0]])
 
-    limited = replace(columns, bounds=limits, integers=integers).constrain(values, integers)
+    limited = replace(columns, bounds=limits, integers=integers).constrain(values, rounded=True)
 
     np.testing.assert_array_equal(limited, [[2, 1, 5, 2], [0.5, 2, 0.3, 2]])
     assert values[0, 0] == 9

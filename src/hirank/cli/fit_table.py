@@ -98,6 +98,7 @@ def make_imputer(options: FitOptions, table: Table) -> Imputer:
         random_state=options.seed,
         bounds=_parse_bounds(options.bounds or (), table),
         integers=integers,
+        plausible=not options.raw,
         max_gap=options.max_gap,
         keep_empty_features=True,
         n_jobs=options.n_jobs,

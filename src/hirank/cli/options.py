@@ -54,6 +54,8 @@ _HELP = {
         "--seed": "Random seed. The same seed gives the same result, unless --max-time is reached.",
         "--bounds [COLUMN=]LOW:HIGH": "Limits of imputed values, for instance rain=0: or 0:100 for "
         "all columns; may be repeated.",
+        "--raw": "Write imputed values as they are computed: not rounded to the decimals of their "
+        "column, nor kept from crossing 0, 1 or 100 where no observed value does.",
         "--integers auto|all|COLUMNS": "Round imputed values of columns of whole numbers: auto, "
         "all, or names separated by commas.",
         "--max-gap ROWS": "Leave longer gaps empty; requires --time or --in-order.",
@@ -196,6 +198,7 @@ class FitOptions(LearnOptions):
     in_order: bool = False
     bounds: list[str] | None = None
     integers: str | None = None
+    raw: bool = False
     max_gap: int | None = None
     report: Path | None = None
     force: bool = False

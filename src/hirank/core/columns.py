@@ -10,6 +10,7 @@ import numpy as np
 from hirank._text import abbreviated, plural
 from hirank._typing import Array, BoolArray, IntArray, Shape
 from hirank.core.bounds import Bounds
+from hirank.core.plausible import ObservedValues
 from hirank.core.scaling import Scaling
 from hirank.exceptions import InputError
 
@@ -35,6 +36,7 @@ class Columns:
     bounds: Bounds | None  # of imputed values, k features in the units of the data
     integers: Annotated[BoolArray, Shape("k")]  # features whose imputed values are rounded
     indicated: Annotated[BoolArray, Shape("m")] | None = None  # features with an indicator column
+    imitated: ObservedValues | None = None  # k features, which imputed values are to look like
 
     @classmethod
     def measure(cls, X: Array, observed: BoolArray, *, scale: bool | str) -> Columns:
@@ -77,12 +79,21 @@ class Columns:
         scaled = self.scaling.forward(np.where(seen, kept, 0).astype(np.float64))
         return ScaledTable(scaled, seen[:, self.scaling.varying] & self.scaling.inliers(kept))
 
+    @property
+    def whole(self) -> BoolArray:
+        """The features whose imputed values are integers, k."""
+        return (
+            self.integers
+            if self.imitated is None
+            else self.integers | (self.imitated.decimals == 0)
+        )
+
     def unscale(self, filled: Array, empty: BoolArray) -> Array:
         """Return imputed rows, n x v, in the units of the data, n x k; column means if empty."""
         values = self.scaling.backward(filled)
         if self.scaling.varying.any():
             values[empty] = self.scaling.mean
-        return self.constrain(values, self.integers)
+        return self.constrain(values, rounded=True)
 
     def unscale_entries(self, values: Array, columns: IntArray) -> Array:
         """Return single entries, h, of some of the v features that vary, in units of the data."""
@@ -96,12 +107,15 @@ class Columns:
         table[row, columns] = values
         return self.scaling.backward(table)[row, kept[columns]]
 
-    def constrain(self, values: Array, integers: BoolArray | None = None) -> Array:
-        """Return values, n x k, within the bounds, rounded where `integers` is True."""
+    def constrain(self, values: Array, *, rounded: bool = False) -> Array:
+        """Return values, n x k, within the limits, and rounded if asked for."""
         values, bounds = values.copy(), self.bounds
+        if self.imitated is not None:
+            values = self.imitated.imitate(values) if rounded else self.imitated.clip(values)
+        integers = self.integers & rounded
         if bounds is not None:
             values = np.clip(values, bounds.lower, bounds.upper).astype(values.dtype)
-        if integers is not None and integers.any():
+        if integers.any():
             values[:, integers] = np.round(values[:, integers])
             if bounds is not None:
                 lower, upper = np.ceil(bounds.lower[integers]), np.floor(bounds.upper[integers])
@@ -117,6 +131,8 @@ class Columns:
             raise ValueError(f"scaling and integers must describe {k} features")
         if self.bounds is not None and len(self.bounds.lower) != k:
             raise ValueError(f"bounds must describe {k} features")
+        if self.imitated is not None and len(self.imitated.decimals) != k:
+            raise ValueError(f"observed values must describe {k} features")
 
 
 def check_finite(values: Array, observed: BoolArray) -> None:

@@ -24,7 +24,9 @@ from hirank.exceptions import EmptyColumnsWarning, InputError, NonNumericColumns
 Table = TypeVar("Table")
 
 
-def complete(table: Table, *, random_state: Any = 0, **parameters: Any) -> Table:
+def complete(
+    table: Table, *, random_state: Any = 0, plausible: bool | None = None, **parameters: Any
+) -> Table:
     """Impute the missing values of a table, and return a table of the same type.
 
     Parameters
@@ -34,6 +36,9 @@ def complete(table: Table, *, random_state: Any = 0, **parameters: Any) -> Table
         that narwhals knows. It is not changed.
     random_state : int, RandomState or None, default=0
         The same table gives the same result in every call, unless this is None.
+    plausible : bool, optional
+        Imputed values have no more decimals than the observed ones of their column, and stay within
+        limits (0, 1 and 100) that none of these crosses. By default in data frames, not in arrays.
     **parameters
         Of :class:`hirank.Imputer`, for instance ``integers="auto"``.
 
@@ -62,6 +67,9 @@ def complete(table: Table, *, random_state: Any = 0, **parameters: Any) -> Table
     parameters["random_state"] = random_state
     check_eager(table)
     frame = nw.from_native(table, pass_through=True)
+    if plausible is None:
+        plausible = isinstance(frame, nw.DataFrame)
+    parameters["plausible"] = plausible
     if isinstance(frame, nw.DataFrame):
         return _complete_frame(frame, parameters)
     values: Any = unmask(table)

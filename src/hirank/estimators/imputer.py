@@ -10,10 +10,11 @@ from numpy.typing import NDArray
 from sklearn.utils._set_output import _wrap_data_with_container
 from sklearn.utils.validation import check_is_fitted
 
-from hirank._checks import Rule, count, number, optional
+from hirank._checks import Rule, count, flag, number, optional
 from hirank._typing import Array, BoolArray, PathLike
 from hirank.core.bounds import Bounds
 from hirank.core.columns import Columns
+from hirank.core.plausible import ObservedValues
 from hirank.estimators import uncertainty
 from hirank.estimators.base import BaseImputer, FitData, FitResult
 from hirank.estimators.callbacks import with_callbacks
@@ -60,6 +61,10 @@ class Imputer(BaseImputer[FittedImputer]):
     integers : "auto", bool or list of columns, optional
         Features whose imputed values are rounded to integers, by name or number. ``"auto"`` takes
         those whose observed values are all integers, True takes all. By default none.
+    plausible : bool, default=False
+        Imputed values look like the observed ones of their feature: they have no more decimals, and
+        are not below 0, above 0, above 1 or above 100 where no observed value is. What is imputed
+        is rounded and clipped; models are fitted as without it.
     time : True, str or int, optional
         Rows follow each other in time, and neighbors in time help to impute gaps. True takes the
         rows in the given order, evenly spaced; a name or number is the column with the times, which
@@ -176,6 +181,7 @@ class Imputer(BaseImputer[FittedImputer]):
     n_init: int | str = "auto"
     bounds: Any = None
     integers: Any = None
+    plausible: bool = False
     time: bool | str | int | None = None
     max_gap: int | None = None
     max_iter: int = 250
@@ -188,6 +194,7 @@ class Imputer(BaseImputer[FittedImputer]):
     _record_type: ClassVar[Any] = FittedImputer
     _rules: ClassVar[dict[str, Rule]] = {
         "n_init": optional(count(most=MAX_MODELS), "auto"),
+        "plausible": flag,
         "max_gap": optional(count()),
         "max_iter": count(),
         "tol": number(least=0),
@@ -399,7 +406,10 @@ class Imputer(BaseImputer[FittedImputer]):
         if bounds is not None:
             warn_of_violations(bounds, table, observed, names)
             bounds = Bounds(bounds.lower[kept], bounds.upper[kept])
-        return replace(columns, bounds=bounds, integers=integers[kept])
+        imitated = (
+            ObservedValues.measure(*columns.keep(table, observed)) if self.plausible else None
+        )
+        return replace(columns, bounds=bounds, integers=integers[kept], imitated=imitated)
 
     def _fit_data(self, data: FitData) -> FitResult[FittedImputer]:
         columns, X, m = data.columns, data.X, data.table.shape[1]

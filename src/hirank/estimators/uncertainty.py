@@ -133,7 +133,7 @@ def draw(
     tables = np.empty((n_draws, *imputed.values.shape), dtype)
     for i in range(n_draws):
         drawn = calibration.draw(imputed.around, known, covariates, fitted.mixture, rng)
-        drawn = columns.constrain(columns.scaling.backward(drawn), columns.integers)
+        drawn = columns.constrain(columns.scaling.backward(drawn), rounded=True)
         tables[i] = np.where(imputed.fixed, imputed.values, drawn.astype(dtype))
     return tables
 
