@@ -65,6 +65,24 @@ class Prediction(NamedTuple):
     growth: Array | float = 1.0  # m; deviations of e over those of a usual step
 
 
+class TrendSteps(NamedTuple):
+    """How the trend filter takes a step, m each."""
+
+    c1: Array
+    c2: Array
+    reach: Array  # to which the last step is clipped, in units of the data
+    growth: Array  # deviations of e over those of a usual step
+
+
+def trend_steps(moments: RunningMoments, pace: Pace, config: FilterConfig) -> TrendSteps:
+    """Return how the trend filter takes the next step."""
+    damping = moments.damping(config.max_level, config.max_step, config.reach)
+    growth = np.sqrt(growth_of_trend(damping.step, pace.step))
+    level, step = damping.level**pace.step, continuation(damping.step, pace)
+    reach = damping.max_step * np.sqrt(pace.before)
+    return TrendSteps(level * (1 + step), -level * step, reach, growth)
+
+
 class Filtered(NamedTuple):
     """A row given its observed entries."""
 
@@ -135,21 +153,21 @@ class GaussianFilter:
         )
         return scaled._forget(config) if first else scaled
 
-    def noise(self, config: FilterConfig) -> Array:
-        """Return Q, with correlations shrunk by the number of entries behind each feature."""
-        m = len(self.x)
+    def noise(self, config: FilterConfig, n_known: int | None = None) -> Array:
+        """Return Q, with correlations shrunk by the number of entries behind each known feature."""
+        m = len(self.x) if n_known is None else max(n_known, 1)
         Q = self.Q_sum / self.weight
         variances = Q.diagonal().copy()
         share = config.loose_shrinkage if self.kind == "loose" else 1.0
         Q *= 1 - share * m / (m + self.seen / m)
-        Q[np.diag_indices(m)] = variances * (1 + config.ridge) + config.min_variance
+        Q[np.diag_indices(len(Q))] = variances * (1 + config.ridge) + config.min_variance
         return Q
 
     def predict(
         self, moments: RunningMoments, config: FilterConfig, pace: Pace = _EVEN
     ) -> Prediction:
         """Return what is expected of the next row."""
-        Q, mean = self.noise(config), moments.mean
+        Q, mean = self.noise(config, int(moments.known.sum())), moments.mean
         diagonal, none = np.diag_indices(len(mean)), np.zeros((0, len(mean)))
         if self.kind in ("static", "loose"):
             return Prediction(mean, Q, Q, none)
@@ -160,13 +178,9 @@ class GaussianFilter:
             P = a**2 * self.P + Q
             P[diagonal] *= 1 + config.inflation
             return Prediction(mean + a * (self.x - mean), P, Q, none, np.sqrt(growth))
-        damping = moments.damping(config.max_level, config.max_step, config.reach)
-        reach = damping.max_step * np.sqrt(pace.before)
+        c1, c2, reach, deviations = trend_steps(moments, pace, config)
         before = self.x - np.clip(self.x - self.before, -reach, reach)
-        deviations = np.sqrt(growth_of_trend(damping.step, pace.step))
         Q = Q * deviations[:, None] * deviations
-        level, step = damping.level**pace.step, continuation(damping.step, pace)
-        c1, c2 = level * (1 + step), -level * step
         mixed = c1[:, None] * self.P_cross * c2
         P = c1[:, None] * self.P * c1 + mixed + mixed.T + c2[:, None] * self.P_before * c2 + Q
         P[diagonal] *= 1 + config.inflation

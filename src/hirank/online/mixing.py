@@ -83,8 +83,13 @@ class PredictionMix:
         """The number of entries behind the pooled moments, older ones counted less."""
         return float(self.pooled_entries.sum())
 
-    def weights(self, features: IntArray, ages: Array, unit: Array, config: MixConfig) -> Array:
-        """Return the weights, e x K, of e entries: their features, ages and units."""
+    def weights(
+        self, features: IntArray, ages: Array, unit: Array, config: MixConfig
+    ) -> tuple[Array, Array]:
+        """Return the weights, e x K, of e entries: their features, ages and units.
+
+        Also return the mean squares of their errors, e x K x K, in those units.
+        """
         b = np.arange(len(AGES))
         near = config.neighbor ** np.abs(b[:, None] - b)
         share = near * (self.pooled_entries / (self.pooled_entries + config.few_entries))
@@ -98,9 +103,8 @@ class PredictionMix:
         A = own + config.pooled_entries * pooled[at]
         A /= (count + config.pooled_entries)[:, None, None]
         least = np.diagonal(A, axis1=1, axis2=2).min(axis=1)
-        return _minimal_weights(
-            A + (config.ridge * least + 1e-12)[:, None, None] * np.eye(len(self.prior))
-        )
+        ridge = (config.ridge * least + 1e-12)[:, None, None] * np.eye(len(self.prior))
+        return _minimal_weights(A + ridge), A
 
     def score(
         self, errors: Array, features: IntArray, ages: Array, unit: Array, config: MixConfig
@@ -130,6 +134,11 @@ class PredictionMix:
 def age_class(ages: Array) -> IntArray:
     """Return the class of ages in rows; ages below 1 are of the first class."""
     return np.maximum(np.searchsorted(AGES, ages, side="right") - 1, 0)
+
+
+def quadratic(weights: Array, squares: Array) -> Array:
+    """Return w'A w of each entry, for weights, e x K, and the mean squares of their errors."""
+    return np.asarray(np.einsum("ek,ekl,el->e", weights, squares, weights))
 
 
 def _minimal_weights(A: Array) -> Array:
