@@ -12,6 +12,7 @@ from typing import Annotated
 
 import numpy as np
 
+from hirank import _compiled
 from hirank._typing import Array, IntArray, Shape
 
 AGES = np.array([1, 2, 3, 5, 9, 17, 33])
@@ -90,13 +91,29 @@ class PredictionMix:
 
         Also return the mean squares of their errors, e x K x K, in those units.
         """
+        core, at = _compiled.core(), age_class(ages)
+        if core is not None:
+            found: tuple[Array, Array] = core.mix_weights(
+                self.moments,
+                self.entries,
+                self.pooled,
+                self.pooled_entries,
+                self.prior,
+                np.ascontiguousarray(features, np.int64),
+                np.ascontiguousarray(at, np.int64),
+                np.ascontiguousarray(unit),
+                config.pooled_entries,
+                config.few_entries,
+                config.neighbor,
+                config.ridge,
+            )
+            return found
         b = np.arange(len(AGES))
         near = config.neighbor ** np.abs(b[:, None] - b)
         share = near * (self.pooled_entries / (self.pooled_entries + config.few_entries))
         means = self.pooled / np.maximum(self.pooled_entries, 1e-9)[:, None, None]
         pooled = np.einsum("bc,ckl->bkl", share, means) + 1e-9 * np.diag(self.prior)
         pooled /= (share.sum(axis=1) + 1e-9)[:, None, None]
-        at = age_class(ages)
         own = np.einsum("eb,ebkl->ekl", near[at], self.moments[features])
         own /= unit[:, None, None] ** 2
         count = (near[at] * self.entries[features]).sum(axis=1)

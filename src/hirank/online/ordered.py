@@ -10,17 +10,10 @@ import numpy as np
 
 from hirank._typing import Array, BoolArray, IntArray, Shape
 from hirank.online.clock import Clock, Pace
-from hirank.online.filters import (
-    KINDS,
-    FilterConfig,
-    Filtered,
-    GaussianFilter,
-    Prediction,
-    condition,
-)
+from hirank.online.filters import KINDS, FilterConfig, GaussianFilter, Step
 from hirank.online.mixing import MixConfig, PredictionMix, quadratic
 from hirank.online.moments import FIRST_UNITS, MAX_SIZE, RunningMoments
-from hirank.online.outlook import Forecast, Outlook, Path
+from hirank.online.outlook import LAST_DUE, Forecast, Outlook, Path
 
 MAX_AGE = 1e9
 """Usual steps since the last value of a feature, up to which they are counted."""
@@ -112,9 +105,8 @@ class OrderedState:
         """Return what is expected of rows, n x m, each as if it were the next; learn nothing."""
         rows = np.where(self._is_outlier(rows, config), np.nan, rows)
         paces = [self.clock.read(time)[1] for time in _each(times, rows)]
-        known = {pace: self._predict(pace, config) for pace in set(paces)}
         parts = [
-            self._mix(self._condition(y, known[pace], config), pace, config)[0]
+            self._mix(self._step(y, pace, config, learn=False), pace, config)[0]
             for y, pace in zip(rows, paces, strict=True)
         ]
         return Expected.join([Expected.nothing((0, rows.shape[1])), *parts])
@@ -138,14 +130,11 @@ class OrderedState:
         return state, Expected.join(parts)
 
     def _append(self, y: Array, pace: Pace, config: OrderedConfig) -> tuple[OrderedState, Expected]:
-        predictions, unit = self._predict(pace, config), self.moments.unit
-        rows = self._condition(y, predictions, config)
+        rows = self._step(y, pace, config, learn=True)
         expected, each = self._mix(rows, pace, config)
-        filters = tuple(
-            one.learn(y, prediction, row, unit, config.filters)
-            for one, prediction, row in zip(self.filters, predictions, rows, strict=True)
-        )
-        mix, at, volatility = self.mix, rows[0].at, self.volatility
+        filters = tuple(row.after for row in rows if row.after is not None)
+        mix, volatility = self.mix, self.volatility
+        at = np.flatnonzero(self.moments.known & ~np.isnan(y))
         if self.moments.rows >= config.n_warmup:
             errors, size = each[:, at] - y[at], expected.unit[0, at]
             mix = mix.score(errors, at, expected.ages[0, at], size, config.mix)
@@ -161,7 +150,8 @@ class OrderedState:
             outlook = outlook.append(
                 y, pace, self.moments, config.min_unit, config.filters, config.mix
             )
-        outlook = outlook.restart(Path.start(filters, moments))
+        if not 0 < outlook.horizon < LAST_DUE:
+            outlook = outlook.restart(Path.start(filters, moments))
         return replace(state, volatility=volatility, outlook=outlook), expected
 
     def forecast(self, h: int, coverage: float, config: OrderedConfig) -> Forecast:
@@ -201,18 +191,12 @@ class OrderedState:
             far = np.abs(y - last) > config.max_jump * moments.deviation
         return far & judged
 
-    def _predict(self, pace: Pace, config: OrderedConfig) -> list[Prediction]:
-        return [one.predict(self.moments, config.filters, pace) for one in self.filters]
+    def _step(self, y: Array, pace: Pace, config: OrderedConfig, *, learn: bool) -> list[Step]:
+        return [
+            one.step(y, self.moments, pace, config.filters, learn=learn) for one in self.filters
+        ]
 
-    def _condition(
-        self, y: Array, predictions: list[Prediction], config: OrderedConfig
-    ) -> list[Filtered]:
-        known, unit = self.moments.known, self.moments.unit
-        return [condition(one, y, known, unit, config.filters) for one in predictions]
-
-    def _mix(
-        self, rows: list[Filtered], pace: Pace, config: OrderedConfig
-    ) -> tuple[Expected, Array]:
+    def _mix(self, rows: list[Step], pace: Pace, config: OrderedConfig) -> tuple[Expected, Array]:
         """Return what is expected of a row, and the predictions of each filter, K x m."""
         moments, each = self.moments, np.array([row.imputed for row in rows])
         least = config.min_unit * moments.deviation

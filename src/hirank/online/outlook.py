@@ -45,13 +45,16 @@ class Path(NamedTuple):
         known = moments.known
         return cls(*(np.where(known, x, np.nan) for x in (level.x, trend.x, trend.before)))
 
-    def advance(self, moments: RunningMoments, pace: Pace, config: FilterConfig) -> Path:
-        """Return the path one step further."""
-        mean, a = moments.mean, moments.pooled_level() ** pace.step
-        step = trend_steps(moments, pace, config)
-        before = self.trend - np.clip(self.trend - self.before, -step.reach, step.reach)
-        trend = mean + step.c1 * (self.trend - mean) + step.c2 * (before - mean)
-        return Path(mean + a * (self.level - mean), trend, self.trend)
+    def advance(
+        self, moments: RunningMoments, pace: Pace, config: FilterConfig, count: int = 1
+    ) -> Path:
+        """Return the path one step further, or `count` steps of the same length."""
+        mean, a = moments.mean, moments.pooled_level() ** (count * pace.step)
+        step, (level, trend, before) = trend_steps(moments, pace, config), self
+        for _ in range(count):
+            last = trend - np.minimum(np.maximum(trend - before, -step.reach), step.reach)
+            trend, before = mean + step.c1 * (trend - mean) + step.c2 * (last - mean), trend
+        return Path(mean + a * (level - mean), trend, before)
 
     def predictions(self, moments: RunningMoments) -> Array:
         """Return what means, level and trend expect, 3 x m."""
@@ -65,8 +68,9 @@ class Outlook:
 
     mix: PredictionMix  # of means, level and trend, by horizon
     quantiles: AdaptiveQuantiles
-    path: Annotated[Array, Shape("3 m", finite=False)]  # of the open forecast
-    horizon: float = 0.0  # steps since it was made
+    path: Annotated[Array, Shape("3 m", finite=False)]  # of the open forecast, when last compared
+    horizon: float = 0.0  # usual steps since it was made
+    compared: float = 0.0  # horizon at which it was last compared
     due: float = 1.0  # horizon at which it is compared
 
     @classmethod
@@ -97,11 +101,11 @@ class Outlook:
         mix: MixConfig,
     ) -> Outlook:
         """Return the outlook after a row y, m; `moments` are those before it."""
-        path = Path(*self.path).advance(moments, pace, filters)
         horizon = self.horizon + pace.step
-        after = replace(self, path=np.array(path), horizon=horizon)
         if horizon < self.due:
-            return after
+            return replace(self, horizon=horizon)
+        count = max(1, min(round(horizon - self.compared), int(LAST_DUE)))
+        path = Path(*self.path).advance(moments, Pace(), filters, count)
         each = path.predictions(moments)
         at = np.flatnonzero(~np.isnan(y) & ~np.isnan(each[0]) & ~moments.constant)
         unit, ages = _unit(moments, least_unit)[at], np.full(len(at), horizon)
@@ -110,17 +114,18 @@ class Outlook:
         sizes = unit * np.sqrt(quadratic(weights, squares))
         scores = np.abs((weights * errors.T).sum(axis=1)) / sizes
         return replace(
-            after,
+            self,
+            path=np.array(path),
+            horizon=horizon,
+            compared=horizon,
             mix=self.mix.score(errors, at, ages, unit, mix),
             quantiles=self.quantiles.add(scores, ages, IntervalConfig()),
             due=min(2 * self.due, LAST_DUE),
         )
 
     def restart(self, path: Path) -> Outlook:
-        """Return the outlook with a forecast from the last row on, if the open one has ended."""
-        if 0 < self.horizon < LAST_DUE:
-            return self
-        return replace(self, path=np.array(path), horizon=0.0, due=1.0)
+        """Return the outlook with a forecast from the last row on, after the open one has ended."""
+        return replace(self, path=np.array(path), horizon=0.0, compared=0.0, due=1.0)
 
     def forecast(
         self,
