@@ -190,7 +190,7 @@ def test_a_late_feature_is_imputed_with_its_mean_and_then_by_the_model():
 def test_a_late_feature_is_like_one_without_values():
     table = np.array([list(row.values()) for row in rows_on_a_curve(100)])
     table[:70, 3] = np.nan
-    parameters = {"n_warmup": 40, "window": 80, "batch_size": 20, "random_state": 0}
+    parameters = {"n_warmup": 40, "window": 80, "batch_size": 20, "random_state": 0, "time": None}
     whole = OnlineImputer(**parameters).partial_fit(table)
     grown = OnlineImputer(**parameters).partial_fit(table[:70, :3])
     grown.add_features(1)
@@ -384,3 +384,14 @@ def test_times_are_read_from_a_key_and_not_imputed():
     many = Imputer(**SMALL, seed=0, time="when")
     many.learn_many(frame)
     assert many.transform_one({"a": 0.3}) == model.transform_one({"a": 0.3})
+
+
+def test_intervals_surround_missing_values_of_a_row():
+    model = learn(rows_on_a_curve(120), window=80)
+    ends = model.interval_one({"a": 0.3, "b": None})
+    imputed = model.transform_one({"a": 0.3, "b": None})
+    assert set(ends) == {"b", "c", "d"}
+    assert all(lower <= imputed[key] <= upper for key, (lower, upper) in ends.items())
+    assert model.interval_one(rows_on_a_curve(1)[0]) == {}
+    with pytest.raises(ParameterError, match="coverage"):
+        model.interval_one({"a": 0.3}, coverage=2)

@@ -197,6 +197,39 @@ class Imputer(base.MiniBatchTransformer):
             out.update((key, float(filled[self.features[key]])) for key in to_impute)
         return out
 
+    def interval_one(
+        self, x: dict[Hashable, Any], coverage: float = 0.9
+    ) -> dict[Hashable, tuple[float, float]]:
+        """Return intervals that contain the missing values of a row; nothing is learned.
+
+        Their widths are calibrated by the values that are held out of each row that is learned.
+
+        Parameters
+        ----------
+        x : dict
+        coverage : float, default=0.9
+            Between 0 and 1.
+
+        Returns
+        -------
+        intervals : dict
+            Lower and upper end, by key, around what ``transform_one`` imputes; without keys of
+            which too little is known.
+        """
+        self.model._check_interval(coverage)
+        numbers = {key: self._number(key, value) for key, value in x.items()}
+        row = self._row(numbers)
+        if not self.features or not np.isnan(row).any() or not hasattr(self.model, "_stream"):
+            return {}
+        values, times = self.model._split(row, {}, self.model._stream)
+        found = self.model._stream.complete(
+            values, self.model._config(), coverage=coverage, **times
+        )
+        _, lower, upper = self.model._widen(found, math.nan)[:, 0]
+        missing = [key for key in self.features if math.isnan(numbers.get(key, math.nan) or 0.0)]
+        ends = {k: (float(lower[j]), float(upper[j])) for k, j in self.features.items()}
+        return {key: ends[key] for key in missing if not math.isnan(ends[key][0])}
+
     def _number(self, key: Hashable, value: Any) -> float | None:
         """Return a value as a number, NaN if it is missing, None if it is not a number."""
         if self._has_times and key == self.time and isinstance(value, datetime):

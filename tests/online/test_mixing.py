@@ -15,7 +15,7 @@ def scored(errors, features=None, ages=1):
 
 
 def weights(mix, ages=1):
-    return mix.weights(np.arange(3), np.full(3, ages), np.ones(3), CONFIG)
+    return mix.weights(np.arange(3), np.full(3, ages), np.ones(3), CONFIG)[0]
 
 
 def test_before_any_errors_weights_follow_the_prior():

@@ -13,7 +13,9 @@
 #include "algorithm2.h"
 #include "blas.h"
 #include "em.h"
+#include "filters.h"
 #include "lbfgs.h"
+#include "mix.h"
 #include "penalty.h"
 #include "rows.h"
 #include "signals.h"
@@ -160,6 +162,67 @@ py::tuple conditional(const Array& X, const Flags& observed, const Array& log_we
     return py::make_tuple(filled, spread);
 }
 
+// ---- filters.h
+
+// Rows of `vectors`: x, before, y, mean, unit, c1, c2, reach, growth.
+py::tuple filter(const Array& vectors, const Flags& known, const Array& P, const Array& P_cross,
+                 const Array& P_before, const Array& Q_sum, bool ordered, bool trend, bool learn,
+                 double weight, double shrinkage, double ridge, double min_variance,
+                 double inflation, double max_innovation, double max_move, double keep) {
+    const py::ssize_t m = known.size(), size = m * m;
+    if (vectors.ndim() != 2 || vectors.shape(0) != 9 || vectors.shape(1) != m || P.size() != size ||
+        P_cross.size() != size || P_before.size() != size || Q_sum.size() != size)
+        throw py::value_error("the parts of the filter must describe the same features");
+    const double* v = vectors.data();
+    const FilterState state{int(m),         v,
+                            v + m,          P.data(),
+                            P_cross.data(), P_before.data(),
+                            Q_sum.data()};
+    const FilterRow row{v + 2 * m, known.data(), v + 3 * m, v + 4 * m,
+                        v + 5 * m, v + 6 * m,    v + 7 * m, v + 8 * m};
+    const FilterOptions options{ordered,   trend,          weight,   shrinkage, ridge, min_variance,
+                                inflation, max_innovation, max_move, keep};
+    const py::ssize_t some = learn ? m : 0;
+    Array imputed(m), variance(m), x(some), before(some), P_new({some, some}),
+        cross_new({some, some}), before_new({some, some}), Q_new({some, some});
+    const FilterResult result{imputed.mutable_data(), variance.mutable_data(),
+                              learn,                  x.mutable_data(),
+                              before.mutable_data(),  P_new.mutable_data(),
+                              cross_new.mutable_data(), before_new.mutable_data(),
+                              Q_new.mutable_data()};
+    {
+        Unlocked unlocked;
+        filter_row(state, row, options, result);
+    }
+    return py::make_tuple(imputed, variance, x, before, P_new, cross_new, before_new, Q_new);
+}
+
+// ---- mix.h
+
+py::tuple weights(const Array& moments, const Array& entries, const Array& pooled,
+                  const Array& pooled_entries, const Array& prior, const Indices& features,
+                  const Indices& ages, const Array& units, double count, double few,
+                  double neighbor, double ridge) {
+    const py::ssize_t K = prior.size(), b = pooled_entries.size(), n = features.size();
+    const py::ssize_t m = entries.size() / std::max<py::ssize_t>(b, 1);
+    if (K < 1 || moments.size() != m * b * K * K || pooled.size() != b * K * K ||
+        ages.size() != n || units.size() != n)
+        throw py::value_error("the moments must describe the same features, ages and predictions");
+    for (py::ssize_t e = 0; e < n; e++)
+        if (features.data()[e] < 0 || features.data()[e] >= m || ages.data()[e] < 0 ||
+            ages.data()[e] >= b)
+            throw py::value_error("features and ages must be those of the moments");
+    Array found({n, K}), squares({n, K, K});
+    const MixMoments mix{int(K),        int(b),
+                         moments.data(), entries.data(),
+                         pooled.data(),  pooled_entries.data(),
+                         prior.data()};
+    double *out = found.mutable_data(), *squares_out = squares.mutable_data();
+    mix_weights(mix, {count, few, neighbor, ridge}, size_t(n), features.data(), ages.data(),
+                units.data(), out, squares_out);
+    return py::make_tuple(found, squares);
+}
+
 // ---- rows.h
 
 std::unique_ptr<RowBasis> make_basis(bool rbf, double inverse_square, int degree, double offset,
@@ -252,6 +315,19 @@ PYBIND11_MODULE(HIRANK_MODULE, module) {
                "costs"_a.noconvert(), "degree"_a, "constant"_a, "beta"_a, "alpha"_a,
                "batch_size"_a, "max_inner"_a, "tol"_a, "momentum"_a, "relaxation"_a,
                "Pass over the rows of X once, in place, and return how many were rejected.");
+
+    module.def("filter_row", &filter, "vectors"_a.noconvert(), "known"_a.noconvert(),
+               "P"_a.noconvert(), "P_cross"_a.noconvert(), "P_before"_a.noconvert(),
+               "Q_sum"_a.noconvert(), "ordered"_a, "trend"_a, "learn"_a, "weight"_a, "shrinkage"_a,
+               "ridge"_a, "min_variance"_a, "inflation"_a, "max_innovation"_a, "max_move"_a,
+               "keep"_a,
+               "Return what a filter expects of a row, with variances, and its state after it.");
+
+    module.def("mix_weights", &weights, "moments"_a.noconvert(), "entries"_a.noconvert(),
+               "pooled"_a.noconvert(), "pooled_entries"_a.noconvert(), "prior"_a.noconvert(),
+               "features"_a.noconvert(), "ages"_a.noconvert(), "units"_a.noconvert(), "count"_a,
+               "few"_a, "neighbor"_a, "ridge"_a,
+               "Return the weights of predictions of entries, and mean squares of their errors.");
 
     // Classes are local: the module of another instruction set has classes of the same names.
     py::class_<Descent>(module, "Descent", py::module_local(),

@@ -28,7 +28,7 @@ from hirank.estimators.columns import (
 from hirank.estimators.fitted import FittedImputer
 from hirank.estimators.saving import save
 from hirank.estimators.summary import MAX_SPARSE, Summary, summarize
-from hirank.estimators.validation import check_table, job_count, make_rng
+from hirank.estimators.validation import check_coverage, check_table, job_count, make_rng
 from hirank.exceptions import ParameterError, StopReason
 from hirank.models.stacking import MAX_MODELS
 from hirank.optim.path import SolverConfig, default_path
@@ -234,7 +234,7 @@ class Imputer(BaseImputer[FittedImputer]):
         >>> bool(((lower <= filled) & (filled <= upper)).all())
         True
         """
-        _check_coverage(coverage)
+        check_coverage(coverage)
         table, observed, values, spread = self._fit_with_spread(X)
         ends = uncertainty.interval_around(
             self._fitted, table, observed, float(coverage), values=values, spread=spread
@@ -274,7 +274,7 @@ class Imputer(BaseImputer[FittedImputer]):
         >>> bool(((lower <= truth) & (truth <= upper))[::4, 1].mean() >= 0.8)
         True
         """
-        _check_coverage(coverage)
+        check_coverage(coverage)
         check_is_fitted(self)
         table, observed = check_table(self, X, reset=False)
         with self._workers():
@@ -447,9 +447,3 @@ class Imputer(BaseImputer[FittedImputer]):
             seconds=data.seconds,
         )
         return FitResult(fitted, selected.filled, selected.spread)
-
-
-def _check_coverage(coverage: float) -> None:
-    number(above=0)("coverage", coverage)
-    if not coverage < 1:
-        raise ParameterError("coverage", f"must be below 1, such as 0.9; got {coverage!r}.")

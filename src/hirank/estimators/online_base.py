@@ -86,7 +86,7 @@ class BaseOnline(StreamMixin, BaseTransformer, Generic[S]):
         rows: Array,
         columns: Mapping[str, Any],
         stream: S | None,
-    ) -> tuple[Array, dict[str, Array]]:
+    ) -> tuple[Array, dict[str, Any]]:
         """Return the rows without their times, and these as an argument of the stream.
 
         Raise an error if the stream had other columns.
@@ -292,13 +292,20 @@ class BaseOnline(StreamMixin, BaseTransformer, Generic[S]):
         stream: S = self._record_type.empty(width, seed)
         return stream
 
-    def _advance(self, table: Array, columns: dict[str, Any], *, impute: bool) -> Array:
-        """Advance the stream by the rows of a table, and return them imputed if asked for."""
+    def _advance(
+        self, table: Array, columns: dict[str, Any], *, impute: bool, **options: Any
+    ) -> Array:
+        """Advance the stream by the rows of a table, and return them imputed if asked for.
+
+        With the option `coverage`, 3 x n x m: imputed rows, and lower and upper ends of intervals.
+        """
         rows, times = self._split(table, columns, getattr(self, "_stream", None))
         known: S | None = getattr(self, "_stream", None)
         stream = self._new_stream(rows.shape[1]) if known is None else known
         config = self._config()
         filled, early = rows.copy(), np.zeros(len(rows), bool)
+        if options:
+            filled = np.repeat(rows[None], 3, axis=0)
         has_values: BoolArray = ~np.asarray(np.isnan(rows).all(axis=1))
         start = 0
         while start < len(rows):
@@ -306,13 +313,13 @@ class BaseOnline(StreamMixin, BaseTransformer, Generic[S]):
             before, start = stream.batches, part.stop
             early[part] = has_values[part] & (not stream.can_impute)
             now = {name: values[part] for name, values in times.items()}
-            stream, done = stream.append(rows[part], config, impute=impute, **now)
+            stream, done = stream.append(rows[part], config, impute=impute, **now, **options)
             if done is not None:
-                filled[part], early[part] = done, False
+                filled[..., part, :], early[part] = done, False
             if stream.batches > before:
                 self._print_update(stream)
         if impute:
-            filled = self._finish(filled, rows, stream, early, config)
+            filled = self._finish(filled, rows, stream, early, config, options)
         elif not has_values.all() and not self._uses_order:
             warn(SkippedRowsWarning(int((~has_values).sum()), "they have no observed values."))
         self._note_times(known, stream)
@@ -320,14 +327,24 @@ class BaseOnline(StreamMixin, BaseTransformer, Generic[S]):
         return self._widen(filled, times.get("times", np.nan))
 
     def _finish(
-        self, filled: Array, rows: Array, stream: S, early: BoolArray, config: Any
+        self,
+        filled: Array,
+        rows: Array,
+        stream: S,
+        early: BoolArray,
+        config: Any,
+        options: dict[str, Any],
     ) -> Array:
         """Impute rows that came before the first fit, and those without usable values."""
         if early.any() and stream.can_impute:
-            filled[early] = stream.complete(rows[early], config)
+            filled[..., early, :] = stream.complete(rows[early], config, **options)
         elif early.any():
             warn(WarmupWarning(int(early.sum())))
-        return self._with_means(filled, rows, stream, warmup=early & (not stream.can_impute))
+        young = early & (not stream.can_impute)
+        if options:
+            filled[0] = self._with_means(filled[0], rows, stream, warmup=young)
+            return filled
+        return self._with_means(filled, rows, stream, warmup=young)
 
     def _fit(self, X: Any) -> tuple[Array, Array, Array | None]:
         """Fit, and return the table, its rows with NaN where missing, and the rows if imputed."""

@@ -204,9 +204,11 @@ last_update_, n_features_in_, feature_names_in_
     def _reporting(self, X: Any, n: int, config: Algorithm2Config) -> Any:
         return reporting(self, X, config.n_passes, verbose=0, step_verbose=0)
 
-    def _advance(self, rows: Array, columns: dict[str, Any], *, impute: bool) -> Array:
+    def _advance(
+        self, table: Array, columns: dict[str, Any], *, impute: bool, **options: Any
+    ) -> Array:
         warn_of_relaxation(self.relaxation)
-        return super()._advance(rows, columns, impute=impute)
+        return super()._advance(table, columns, impute=impute, **options)
 
     def _fit_stream(
         self,

@@ -245,3 +245,10 @@ def check_observed(observed: BoolArray, missing_values: float) -> None:
             "X has no observed values, so nothing can be fitted. Check "
             f"missing_values={missing_values!r}."
         )
+
+
+def check_coverage(coverage: float) -> None:
+    """Raise ParameterError if this cannot be the coverage of intervals."""
+    number(above=0)("coverage", coverage)
+    if not coverage < 1:
+        raise ParameterError("coverage", f"must be below 1, such as 0.9; got {coverage!r}.")

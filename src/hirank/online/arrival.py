@@ -16,7 +16,8 @@ from hirank._typing import Array, BoolArray, IntArray, Shape
 from hirank.core.masking import mask_row_entries
 from hirank.online.buffer import WindowModel
 from hirank.online.config import ArrivalConfig
-from hirank.online.mixing import MixConfig, PredictionMix
+from hirank.online.intervals import AdaptiveQuantiles, IntervalConfig
+from hirank.online.mixing import PredictionMix, quadratic
 from hirank.online.ordered import Expected, OrderedState
 
 PRIOR = np.array([1.0, 100.0])
@@ -53,6 +54,12 @@ class FeatureErrors:
         more = np.zeros(count)
         return FeatureErrors(np.append(self.squares, more), np.append(self.entries, more))
 
+    def sizes(self) -> Array:
+        """Return what size of errors to expect, m: those of all features count as ten entries."""
+        n = self.entries.sum()
+        pooled = self.squares.sum() / n if n else 1.0
+        return np.asarray(np.sqrt((self.squares + 10 * pooled) / (self.entries + 10)))
+
     @property
     def values(self) -> Array:
         """The root mean square errors; NaN without entries."""
@@ -67,6 +74,7 @@ class Arrivals:
 
     mix: PredictionMix  # of filters and model
     errors: FeatureErrors
+    quantiles: AdaptiveQuantiles  # of errors, for intervals
     gain: float = 0.0  # squared error of the model alone minus that of the mix at held-out
     # entries; a running sum
     ordered: OrderedState | None = None  # the filters; None if rows are not in order
@@ -75,7 +83,8 @@ class Arrivals:
     @classmethod
     def start(cls, m: int) -> Arrivals:
         """Return the state before the first row, of m features."""
-        return cls(PredictionMix.start(m, PRIOR), FeatureErrors.none(m))
+        mix, errors = PredictionMix.start(m, PRIOR), FeatureErrors.none(m)
+        return cls(mix, errors, AdaptiveQuantiles.start())
 
     def add_features(self, count: int, config: ArrivalConfig | None) -> Arrivals:
         """Return the state with so many features more, which had no values so far."""
@@ -88,7 +97,9 @@ class Arrivals:
 
     def discount(self, share: float) -> Arrivals:
         """Return the state with errors of another model counting as a share of what they did."""
-        return replace(self, mix=self.mix.discount(share), gain=share * self.gain)
+        # They count enough for the mix to go on.
+        kept = max(share, min(1.0, 1.001 * MIN_SCORED / max(self.mix.scored, MIN_SCORED)))
+        return replace(self, mix=self.mix.discount(kept), gain=share * self.gain)
 
     def check_sizes(self, m: int, pending: int) -> None:
         """Raise ValueError if the parts do not describe m features and the pending rows."""
@@ -134,20 +145,51 @@ class Arrivals:
         model: WindowModel | None,
         expected: Expected | None,
         config: ArrivalConfig | None,
-    ) -> Array:
-        """Return rows, n x m, imputed by model and filters; NaN where neither knows anything."""
+    ) -> tuple[Array, Array]:
+        """Return rows, n x m, imputed by model and filters; NaN where neither knows anything.
+
+        Also return what size of errors to expect, in units of the data; NaN where not known.
+        """
         missing = np.isnan(rows)
-        if model is None:
-            return np.where(missing, np.nan if expected is None else expected.imputed, rows)
-        by_model = _complete(rows, model)
+        by_model = np.full(rows.shape, np.nan) if model is None else _complete(rows, model)
         if expected is None or config is None:
-            return np.where(missing, by_model, rows)
-        unknown = self.mix.scored < MIN_SCORED and not self._in_order(config)
-        if config.guarded and (self.gain < 0 or unknown):
-            mixed = np.where(np.isnan(by_model), expected.imputed, by_model)
-        else:
-            mixed = _mix(by_model, expected, self.mix, missing, config.mix)
-        return np.where(missing, mixed, rows)
+            unit = np.full(rows.shape[1], np.nan) if model is None else model.unit
+            sizes = np.broadcast_to(self.errors.sizes() * np.nan_to_num(unit), rows.shape)
+            return np.where(missing, by_model, rows), np.where(missing, sizes, 0)
+        mixed, sizes = self._mix(by_model, expected, missing, config)
+        return np.where(missing, mixed, rows), np.where(missing, sizes, 0)
+
+    def _mix(
+        self, by_model: Array, expected: Expected, where: BoolArray, config: ArrivalConfig
+    ) -> tuple[Array, Array]:
+        """Return the weighted means at some entries, and their errors to expect.
+
+        Elsewhere and without a model, what the filters expect; where the mix is no better than the
+        model alone, what that has imputed.
+        """
+        unknown = np.isnan(expected.imputed)
+        mixed = np.where(unknown, by_model, expected.imputed)
+        sizes = np.where(unknown, np.nan, expected.error)
+        if self.mix.scored < MIN_SCORED:
+            if config.guarded and not self._in_order(config):
+                mixed = np.where(np.isnan(by_model), mixed, by_model)
+            return mixed, sizes * expected.volatility
+        rows, features = np.nonzero(where & ~np.isnan(by_model) & ~unknown)
+        at = rows, features
+        unit = expected.unit[at]
+        weights, squares = self.mix.weights(features, expected.ages[at], unit, config.mix)
+        # Written so that equal values come out as they are, to the bit.
+        mixed[at] = expected.imputed[at] + weights[:, 1] * (by_model[at] - expected.imputed[at])
+        if config.guarded and self.gain < 0:
+            weights, mixed[at] = np.broadcast_to([0.0, 1.0], weights.shape), by_model[at]
+        constant = expected.error[at] == 0
+        sizes[at] = np.where(constant, 0, unit * np.sqrt(quadratic(weights, squares)))
+        return mixed, sizes * expected.volatility
+
+    def half_widths(self, sizes: Array, expected: Expected | None, coverage: float) -> Array:
+        """Return half the widths of intervals, for errors of sizes to expect, n x m."""
+        ages = np.ones(sizes.shape) if expected is None else expected.ages
+        return self.quantiles.half_width(sizes, ages, coverage)
 
     def score(
         self,
@@ -180,21 +222,34 @@ class Arrivals:
         """Return the state after errors at held-out entries, and these entries as mixed."""
         expected = self.expected
         assert expected is not None
-        mix, gain, keep = self.mix, self.gain, 1 - 1 / config.memory
+        state, keep = self, 1 - 1 / config.memory
         mixed = np.where(held_out, np.nan, rows)
         for i in np.flatnonzero(held_out.any(axis=1)):
             part = slice(i, i + 1)
-            row = expected.at(part)
-            mixed[i] = _mix(by_model[part], row, mix, held_out[part], config.mix)[0]
-            both = held_out[i] & ~np.isnan(by_model[i]) & ~np.isnan(row.imputed[0])
-            at = np.flatnonzero(both)
-            each = np.array([row.imputed[0, at], by_model[i, at], mixed[i, at]]) - rows[i, at]
-            mix = mix.score(each[:2], at, row.ages[0, at], row.unit[0, at], config.mix)
+            row, some = expected.at(part), np.flatnonzero(held_out[i])
+            found, sizes = state._mix(by_model[part], row, held_out[part], config)
+            mixed[i, some] = found[0, some]
+            quantiles = state._add_scores(found[0] - rows[i], sizes[0], row.ages[0], some, config)
+            at = some[~np.isnan(by_model[i, some]) & ~np.isnan(row.imputed[0, some])]
+            each = np.array([row.imputed[0, at], by_model[i, at]]) - rows[i, at]
+            weights, _ = state.mix.weights(at, row.ages[0, at], row.unit[0, at], config.mix)
+            mix = state.mix.score(each, at, row.ages[0, at], row.unit[0, at], config.mix)
+            gain = state.gain
             if mix.scored >= MIN_SCORED:
+                errors = np.array([each[1], (weights * each.T).sum(axis=1)])
                 with np.errstate(over="ignore", invalid="ignore"):
-                    squares = np.minimum(np.abs(each[1:] / unit[at]), MAX_ERROR) ** 2
+                    squares = np.minimum(np.abs(errors / unit[at]), MAX_ERROR) ** 2
                 gain = keep ** len(at) * gain + float(np.nansum(squares[0] - squares[1]))
-        return replace(self, mix=mix, gain=gain), np.where(held_out, mixed, np.nan)
+            state = replace(state, mix=mix, gain=gain, quantiles=quantiles)
+        return state, np.where(held_out, mixed, np.nan)
+
+    def _add_scores(
+        self, errors: Array, sizes: Array, ages: Array, at: IntArray, config: ArrivalConfig
+    ) -> AdaptiveQuantiles:
+        """Return the quantiles after errors at some entries of a row."""
+        at = at[(sizes[at] > 0) & ~np.isnan(errors[at])]
+        scores = np.abs(errors[at]) / sizes[at]
+        return self.quantiles.add(scores, ages[at], config.intervals)
 
     def start_mix(
         self, rows: Array, predicted: Array, unit: Array, config: ArrivalConfig | None
@@ -216,13 +271,19 @@ class Arrivals:
         ordered = self.ordered
         return ordered is not None and ordered.moments.pooled_level() > config.max_level
 
-    def add_errors(self, errors: Array) -> Arrivals:
-        """Return the state with errors, n x m in standard deviations, NaN = unknown."""
-        by_feature = self.errors
+    def add_errors(self, errors: Array, config: ArrivalConfig | None) -> Arrivals:
+        """Return the state with errors, n x m in standard deviations, NaN = unknown.
+
+        Without filters, intervals are calibrated by them.
+        """
+        by_feature, quantiles = self.errors, self.quantiles
         for row in errors[~np.isnan(errors).all(axis=1)]:
             some = np.flatnonzero(~np.isnan(row))
+            if config is None:
+                scores = row[some] / by_feature.sizes()[some]
+                quantiles = quantiles.add(scores, np.ones(len(some)), IntervalConfig())
             by_feature = by_feature.add(some, row[some])
-        return replace(self, errors=by_feature)
+        return replace(self, errors=by_feature, quantiles=quantiles)
 
 
 def _complete(rows: Array, model: WindowModel) -> Array:
@@ -233,21 +294,6 @@ def _complete(rows: Array, model: WindowModel) -> Array:
         completed[usable] = model.complete(rows[usable])
     completed[:, np.isnan(model.means)] = np.nan
     return completed
-
-
-def _mix(
-    by_model: Array, expected: Expected, mix: PredictionMix, where: BoolArray, config: MixConfig
-) -> Array:
-    """Return the weighted means at some entries; elsewhere and without a model, the filters'."""
-    mixed = np.where(np.isnan(expected.imputed), by_model, expected.imputed)
-    if mix.scored < MIN_SCORED:
-        return mixed
-    rows, features = np.nonzero(where & ~np.isnan(by_model) & ~np.isnan(expected.imputed))
-    at = rows, features
-    weights = mix.weights(features, expected.ages[at], expected.unit[at], config)
-    # Written so that equal values come out as they are, to the bit.
-    mixed[at] = expected.imputed[at] + weights[:, 1] * (by_model[at] - expected.imputed[at])
-    return mixed
 
 
 def hold_out_oldest(

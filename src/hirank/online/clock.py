@@ -102,6 +102,12 @@ class Clock:
             counts = counts._replace(**{problem: getattr(counts, problem) + 1})
         return replace(self, last=last, pace=pace, counts=counts)
 
+    def next_times(self, h: int) -> Array:
+        """Return the times of the next h rows, at the usual step; NaN if it is not known."""
+        if self.last is None or self.usual is None:
+            return np.full(h, np.nan)
+        return self.last + self.usual * np.arange(1.0, h + 1)
+
     def check(self) -> None:
         """Raise ValueError if the parts do not fit together."""
         if (

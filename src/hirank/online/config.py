@@ -9,6 +9,7 @@ import numpy as np
 
 from hirank._typing import Array
 from hirank.kernels import Kernel
+from hirank.online.intervals import IntervalConfig
 from hirank.online.mixing import MixConfig
 from hirank.online.ordered import OrderedConfig
 from hirank.optim.algorithm3 import Algorithm3Config
@@ -40,6 +41,7 @@ class ArrivalConfig:
 
     ordered: OrderedConfig = field(default_factory=OrderedConfig)
     mix: MixConfig = field(default_factory=lambda: MixConfig(max_ratio=1e6, pooled_entries=50.0))
+    intervals: IntervalConfig = field(default_factory=IntervalConfig)
     guarded: bool = True  # without filters where the mix is no better than the model alone
     max_level: float = 0.3  # autocorrelation up to which rows are in no order, it seems
     memory: float = 1000.0  # held-out entries over which this is judged

@@ -26,9 +26,10 @@ from dataclasses import dataclass, replace
 from typing import Annotated, NamedTuple
 
 import numpy as np
-from scipy.linalg import block_diag, cho_factor, cho_solve
+from scipy.linalg import LinAlgError, block_diag, cho_factor, cho_solve
 from scipy.linalg.lapack import dpotri
 
+from hirank import _compiled
 from hirank._typing import Array, BoolArray, IntArray, Shape
 from hirank.online.clock import Pace, continuation, growth_of_level, growth_of_trend
 from hirank.online.moments import RunningMoments
@@ -65,6 +66,24 @@ class Prediction(NamedTuple):
     growth: Array | float = 1.0  # m; deviations of e over those of a usual step
 
 
+class TrendSteps(NamedTuple):
+    """How the trend filter takes a step, m each."""
+
+    c1: Array
+    c2: Array
+    reach: Array  # to which the last step is clipped, in units of the data
+    growth: Array  # deviations of e over those of a usual step
+
+
+def trend_steps(moments: RunningMoments, pace: Pace, config: FilterConfig) -> TrendSteps:
+    """Return how the trend filter takes the next step."""
+    damping = moments.damping(config.max_level, config.max_step, config.reach)
+    growth = np.sqrt(growth_of_trend(damping.step, pace.step))
+    level, step = damping.level**pace.step, continuation(damping.step, pace)
+    reach = damping.max_step * np.sqrt(pace.before)
+    return TrendSteps(level * (1 + step), -level * step, reach, growth)
+
+
 class Filtered(NamedTuple):
     """A row given its observed entries."""
 
@@ -73,6 +92,14 @@ class Filtered(NamedTuple):
     at: IntArray  # o; the observed entries that were used
     pull: Array  # o; S^-1 v, for innovations v with the covariance S
     solved: Array  # o x 3m; S^-1 times their rows of noise, covariance and cross covariance
+
+
+class Step(NamedTuple):
+    """What a filter expects of a row, and the filter after it."""
+
+    imputed: Array  # as of `Filtered`
+    variance: Array
+    after: GaussianFilter | None  # None if nothing was to be learned
 
 
 @dataclass(frozen=True)
@@ -135,21 +162,24 @@ class GaussianFilter:
         )
         return scaled._forget(config) if first else scaled
 
-    def noise(self, config: FilterConfig) -> Array:
-        """Return Q, with correlations shrunk by the number of entries behind each feature."""
-        m = len(self.x)
+    def noise(self, config: FilterConfig, n_known: int | None = None) -> Array:
+        """Return Q, with correlations shrunk by the number of entries behind each known feature."""
         Q = self.Q_sum / self.weight
         variances = Q.diagonal().copy()
-        share = config.loose_shrinkage if self.kind == "loose" else 1.0
-        Q *= 1 - share * m / (m + self.seen / m)
-        Q[np.diag_indices(m)] = variances * (1 + config.ridge) + config.min_variance
+        Q *= self._shrinkage(len(self.x) if n_known is None else n_known, config)
+        Q[np.diag_indices(len(Q))] = variances * (1 + config.ridge) + config.min_variance
         return Q
+
+    def _shrinkage(self, n_known: int, config: FilterConfig) -> float:
+        """Return the factor of correlations."""
+        m, share = max(n_known, 1), config.loose_shrinkage if self.kind == "loose" else 1.0
+        return 1 - share * m / (m + self.seen / m)
 
     def predict(
         self, moments: RunningMoments, config: FilterConfig, pace: Pace = _EVEN
     ) -> Prediction:
         """Return what is expected of the next row."""
-        Q, mean = self.noise(config), moments.mean
+        Q, mean = self.noise(config, int(moments.known.sum())), moments.mean
         diagonal, none = np.diag_indices(len(mean)), np.zeros((0, len(mean)))
         if self.kind in ("static", "loose"):
             return Prediction(mean, Q, Q, none)
@@ -160,19 +190,64 @@ class GaussianFilter:
             P = a**2 * self.P + Q
             P[diagonal] *= 1 + config.inflation
             return Prediction(mean + a * (self.x - mean), P, Q, none, np.sqrt(growth))
-        damping = moments.damping(config.max_level, config.max_step, config.reach)
-        reach = damping.max_step * np.sqrt(pace.before)
+        c1, c2, reach, deviations = trend_steps(moments, pace, config)
         before = self.x - np.clip(self.x - self.before, -reach, reach)
-        deviations = np.sqrt(growth_of_trend(damping.step, pace.step))
         Q = Q * deviations[:, None] * deviations
-        level, step = damping.level**pace.step, continuation(damping.step, pace)
-        c1, c2 = level * (1 + step), -level * step
         mixed = c1[:, None] * self.P_cross * c2
         P = c1[:, None] * self.P * c1 + mixed + mixed.T + c2[:, None] * self.P_before * c2 + Q
         P[diagonal] *= 1 + config.inflation
         cross = c1[:, None] * self.P + c2[:, None] * self.P_cross.T
         expected = mean + c1 * (self.x - mean) + c2 * (before - mean)
         return Prediction(expected, P, Q, cross, deviations)
+
+    def step(
+        self, y: Array, moments: RunningMoments, pace: Pace, config: FilterConfig, *, learn: bool
+    ) -> Step:
+        """Return what the filter expects of a row y, m, given its observed entries.
+
+        With `learn`, also the filter after the row. In the compiled core if there is one.
+        """
+        core = _compiled.core()
+        if core is None:
+            prediction = self.predict(moments, config, pace)
+            row = condition(prediction, y, moments.known, moments.unit, config)
+            after = self.learn(y, prediction, row, moments.unit, config) if learn else None
+            return Step(row.imputed, row.variance, after)
+        known = moments.known
+        ordered, trend = self.kind in ("level", "trend"), self.kind == "trend"
+        zeros = np.zeros(len(y))
+        steps = TrendSteps(zeros, zeros, zeros, zeros + 1)
+        if trend:
+            steps = trend_steps(moments, pace, config)
+        elif ordered:
+            a = moments.pooled_level()
+            growth = np.sqrt(growth_of_level(a, pace.step))
+            steps = steps._replace(c1=np.full(len(y), a**pace.step), growth=steps.growth * growth)
+        imputed, variance, *state = core.filter_row(
+            np.array([self.x, self.before, y, moments.mean, moments.unit, *steps]),
+            known,
+            *(np.ascontiguousarray(A) for A in (self.P, self.P_cross, self.P_before, self.Q_sum)),
+            ordered,
+            trend,
+            learn,
+            self.weight,
+            self._shrinkage(int(known.sum()), config),
+            config.ridge,
+            config.min_variance,
+            config.inflation,
+            config.max_innovation,
+            config.max_move,
+            1 - 1 / config.memory,
+        )
+        if not learn:
+            return Step(imputed, variance, None)
+        count, weight, seen = int((known & ~np.isnan(y)).sum()), self.weight, self.seen
+        if count:
+            keep = 1 - 1 / config.memory
+            weight, seen = keep * weight + 1, keep * seen + count
+        x, before, P, P_cross, P_before, Q_sum = state
+        after = GaussianFilter(self.kind, x, before, P, P_cross, P_before, Q_sum, weight, seen)
+        return Step(imputed, variance, after)
 
     def learn(
         self, y: Array, prediction: Prediction, row: Filtered, unit: Array, config: FilterConfig
@@ -227,7 +302,10 @@ def condition(
     S = P[np.ix_(at, at)]
     reach = config.max_innovation * np.sqrt(S.diagonal())
     v = np.clip(((y - mean) / unit)[at], -reach, reach)
-    factor = cho_factor(S, lower=True, check_finite=False)
+    try:
+        factor = cho_factor(S, lower=True, check_finite=False)
+    except LinAlgError:  # by rounding: the row says nothing
+        return condition(prediction, np.full(m, np.nan), known, unit, config)
     right = np.concatenate([v[:, None], Q[at], P[at], cross[at] if len(cross) else Q[at]], axis=1)
     solved = cho_solve(factor, right, check_finite=False)
     pull = solved[:, 0]

@@ -12,6 +12,7 @@ from typing import Annotated
 
 import numpy as np
 
+from hirank import _compiled
 from hirank._typing import Array, IntArray, Shape
 
 AGES = np.array([1, 2, 3, 5, 9, 17, 33])
@@ -83,24 +84,44 @@ class PredictionMix:
         """The number of entries behind the pooled moments, older ones counted less."""
         return float(self.pooled_entries.sum())
 
-    def weights(self, features: IntArray, ages: Array, unit: Array, config: MixConfig) -> Array:
-        """Return the weights, e x K, of e entries: their features, ages and units."""
+    def weights(
+        self, features: IntArray, ages: Array, unit: Array, config: MixConfig
+    ) -> tuple[Array, Array]:
+        """Return the weights, e x K, of e entries: their features, ages and units.
+
+        Also return the mean squares of their errors, e x K x K, in those units.
+        """
+        core, at = _compiled.core(), age_class(ages)
+        if core is not None:
+            found: tuple[Array, Array] = core.mix_weights(
+                self.moments,
+                self.entries,
+                self.pooled,
+                self.pooled_entries,
+                self.prior,
+                np.ascontiguousarray(features, np.int64),
+                np.ascontiguousarray(at, np.int64),
+                np.ascontiguousarray(unit),
+                config.pooled_entries,
+                config.few_entries,
+                config.neighbor,
+                config.ridge,
+            )
+            return found
         b = np.arange(len(AGES))
         near = config.neighbor ** np.abs(b[:, None] - b)
         share = near * (self.pooled_entries / (self.pooled_entries + config.few_entries))
         means = self.pooled / np.maximum(self.pooled_entries, 1e-9)[:, None, None]
         pooled = np.einsum("bc,ckl->bkl", share, means) + 1e-9 * np.diag(self.prior)
         pooled /= (share.sum(axis=1) + 1e-9)[:, None, None]
-        at = age_class(ages)
         own = np.einsum("eb,ebkl->ekl", near[at], self.moments[features])
         own /= unit[:, None, None] ** 2
         count = (near[at] * self.entries[features]).sum(axis=1)
         A = own + config.pooled_entries * pooled[at]
         A /= (count + config.pooled_entries)[:, None, None]
         least = np.diagonal(A, axis1=1, axis2=2).min(axis=1)
-        return _minimal_weights(
-            A + (config.ridge * least + 1e-12)[:, None, None] * np.eye(len(self.prior))
-        )
+        ridge = (config.ridge * least + 1e-12)[:, None, None] * np.eye(len(self.prior))
+        return _minimal_weights(A + ridge), A
 
     def score(
         self, errors: Array, features: IntArray, ages: Array, unit: Array, config: MixConfig
@@ -130,6 +151,11 @@ class PredictionMix:
 def age_class(ages: Array) -> IntArray:
     """Return the class of ages in rows; ages below 1 are of the first class."""
     return np.maximum(np.searchsorted(AGES, ages, side="right") - 1, 0)
+
+
+def quadratic(weights: Array, squares: Array) -> Array:
+    """Return w'A w of each entry, for weights, e x K, and the mean squares of their errors."""
+    return np.asarray(np.einsum("ek,ekl,el->e", weights, squares, weights))
 
 
 def _minimal_weights(A: Array) -> Array:

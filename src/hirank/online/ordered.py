@@ -10,16 +10,10 @@ import numpy as np
 
 from hirank._typing import Array, BoolArray, IntArray, Shape
 from hirank.online.clock import Clock, Pace
-from hirank.online.filters import (
-    KINDS,
-    FilterConfig,
-    Filtered,
-    GaussianFilter,
-    Prediction,
-    condition,
-)
-from hirank.online.mixing import MixConfig, PredictionMix
+from hirank.online.filters import KINDS, FilterConfig, GaussianFilter, Step
+from hirank.online.mixing import MixConfig, PredictionMix, quadratic
 from hirank.online.moments import FIRST_UNITS, MAX_SIZE, RunningMoments
+from hirank.online.outlook import LAST_DUE, Forecast, Outlook, Path
 
 MAX_AGE = 1e9
 """Usual steps since the last value of a feature, up to which they are counted."""
@@ -35,6 +29,9 @@ class OrderedConfig:
     min_unit: float = 0.05  # of the errors of a mix, in standard deviations of the feature
     max_jump: float = 10.0  # standard deviations from the last value beyond which a value is an
     # outlier, which is not learned from
+    volatility_memory: float = 20.0  # rows
+    max_ratio: float = 25.0  # of a squared error over the expected one
+    min_volatility: float = 0.25
     max_outliers: int = 3  # in a row, after which the feature has changed and they are accepted
 
 
@@ -42,13 +39,15 @@ class Expected(NamedTuple):
     """What the filters expected of p rows, of each entry given the other observed ones."""
 
     imputed: Annotated[Array, Shape("p m", finite=False)]  # NaN: the feature never had a value
+    error: Annotated[Array, Shape("p m")]  # size of the errors of these
     unit: Annotated[Array, Shape("p m")]  # size of the errors that the level filter expects
     ages: Annotated[Array, Shape("p m")]  # usual steps since the last value of the feature
+    volatility: Annotated[Array, Shape("p m")]  # size of recent errors over what was expected
 
     @classmethod
     def nothing(cls, shape: tuple[int, int]) -> Expected:
         """Return that nothing is expected of rows."""
-        return cls(np.full(shape, np.nan), np.ones(shape), np.ones(shape))
+        return cls(np.full(shape, np.nan), *(np.ones(shape) for _ in range(4)))
 
     @classmethod
     def join(cls, parts: Sequence[Expected]) -> Expected:
@@ -62,7 +61,7 @@ class Expected(NamedTuple):
 
     def at(self, rows: Array | slice) -> Expected:
         """Return what was expected of some of the rows."""
-        return Expected(self.imputed[rows], self.unit[rows], self.ages[rows])
+        return Expected(*(array[rows] for array in self))
 
 
 @dataclass(frozen=True)
@@ -75,6 +74,8 @@ class OrderedState:
     ages: Annotated[Array, Shape("m")]  # usual steps from the last value of each feature to the
     # last row
     clock: Clock
+    volatility: float  # mean square of recent errors over what was expected
+    outlook: Outlook
     outliers: Annotated[IntArray, Shape("m")]  # that each feature had in a row
 
     @classmethod
@@ -83,7 +84,9 @@ class OrderedState:
         filters = tuple(GaussianFilter.start(kind, m, config.filters) for kind in KINDS)
         mix = PredictionMix.start(m, np.ones(len(KINDS)))
         moments, clock = RunningMoments.empty(m), Clock.start()
-        return cls(moments, filters, mix, np.zeros(m), clock, np.zeros(m, np.intp))
+        return cls(
+            moments, filters, mix, np.zeros(m), clock, 1.0, Outlook.empty(m), np.zeros(m, np.intp)
+        )
 
     def add_features(self, count: int, config: OrderedConfig) -> OrderedState:
         """Return the state with so many features more, which have no values."""
@@ -93,6 +96,8 @@ class OrderedState:
             self.mix.add_features(count),
             np.append(self.ages, np.zeros(count)),
             self.clock,
+            self.volatility,
+            self.outlook.add_features(count),
             np.append(self.outliers, np.zeros(count, np.intp)),
         )
 
@@ -100,9 +105,8 @@ class OrderedState:
         """Return what is expected of rows, n x m, each as if it were the next; learn nothing."""
         rows = np.where(self._is_outlier(rows, config), np.nan, rows)
         paces = [self.clock.read(time)[1] for time in _each(times, rows)]
-        known = {pace: self._predict(pace, config) for pace in set(paces)}
         parts = [
-            self._mix(self._condition(y, known[pace], config), pace, config)[0]
+            self._mix(self._step(y, pace, config, learn=False), pace, config)[0]
             for y, pace in zip(rows, paces, strict=True)
         ]
         return Expected.join([Expected.nothing((0, rows.shape[1])), *parts])
@@ -126,23 +130,51 @@ class OrderedState:
         return state, Expected.join(parts)
 
     def _append(self, y: Array, pace: Pace, config: OrderedConfig) -> tuple[OrderedState, Expected]:
-        predictions, unit = self._predict(pace, config), self.moments.unit
-        rows = self._condition(y, predictions, config)
+        rows = self._step(y, pace, config, learn=True)
         expected, each = self._mix(rows, pace, config)
-        filters = tuple(
-            one.learn(y, prediction, row, unit, config.filters)
-            for one, prediction, row in zip(self.filters, predictions, rows, strict=True)
-        )
-        mix, at = self.mix, rows[0].at
+        filters = tuple(row.after for row in rows if row.after is not None)
+        mix, volatility = self.mix, self.volatility
+        at = np.flatnonzero(self.moments.known & ~np.isnan(y))
         if self.moments.rows >= config.n_warmup:
             errors, size = each[:, at] - y[at], expected.unit[0, at]
             mix = mix.score(errors, at, expected.ages[0, at], size, config.mix)
+            volatility = self._judge(expected, y, config)
         moments, factor = self.moments.add(y, config.filters.memory, follows=pace.typical)
         if factor is not None:
             first = moments.rows == FIRST_UNITS
             filters = tuple(one.rescale(factor, first, config.filters) for one in filters)
         ages = np.where(np.isnan(y), np.minimum(self.ages + pace.step, MAX_AGE), 0)
-        return replace(self, moments=moments, filters=filters, mix=mix, ages=ages), expected
+        state = replace(self, moments=moments, filters=filters, mix=mix, ages=ages)
+        outlook = self.outlook
+        if self.moments.rows >= config.n_warmup:
+            outlook = outlook.append(
+                y, pace, self.moments, config.min_unit, config.filters, config.mix
+            )
+        if not 0 < outlook.horizon < LAST_DUE:
+            outlook = outlook.restart(Path.start(filters, moments))
+        return replace(state, volatility=volatility, outlook=outlook), expected
+
+    def forecast(self, h: int, coverage: float, config: OrderedConfig) -> Forecast:
+        """Return what is expected of the next h rows if nothing arrives."""
+        path, pace = Path.start(self.filters, self.moments), Pace(1.0, self.clock.pace)
+        return self.outlook.forecast(
+            h, coverage, path, self.moments, pace, config.min_unit, config.filters, config.mix
+        )
+
+    def _judge(self, expected: Expected, y: Array, config: OrderedConfig) -> float:
+        """Return the volatility after a row: all features err more at once when a stream changes.
+
+        The sizes of errors by feature and age follow far more slowly.
+        """
+        error = expected.error[0]
+        at = ~np.isnan(y) & (error > 0)
+        if not at.any():
+            return self.volatility
+        with np.errstate(over="ignore"):
+            squares = ((expected.imputed[0] - y)[at] / error[at]) ** 2
+        recent = float(np.minimum(squares, config.max_ratio).mean())
+        share = 1 / config.volatility_memory
+        return (1 - share) * self.volatility + share * recent
 
     def _is_outlier(self, y: Array, config: OrderedConfig) -> BoolArray:
         """Return which values, ... x m, are outliers: a single one must not be the last value.
@@ -159,40 +191,46 @@ class OrderedState:
             far = np.abs(y - last) > config.max_jump * moments.deviation
         return far & judged
 
-    def _predict(self, pace: Pace, config: OrderedConfig) -> list[Prediction]:
-        return [one.predict(self.moments, config.filters, pace) for one in self.filters]
+    def _step(self, y: Array, pace: Pace, config: OrderedConfig, *, learn: bool) -> list[Step]:
+        return [
+            one.step(y, self.moments, pace, config.filters, learn=learn) for one in self.filters
+        ]
 
-    def _condition(
-        self, y: Array, predictions: list[Prediction], config: OrderedConfig
-    ) -> list[Filtered]:
-        known, unit = self.moments.known, self.moments.unit
-        return [condition(one, y, known, unit, config.filters) for one in predictions]
-
-    def _mix(
-        self, rows: list[Filtered], pace: Pace, config: OrderedConfig
-    ) -> tuple[Expected, Array]:
+    def _mix(self, rows: list[Step], pace: Pace, config: OrderedConfig) -> tuple[Expected, Array]:
         """Return what is expected of a row, and the predictions of each filter, K x m."""
         moments, each = self.moments, np.array([row.imputed for row in rows])
         least = config.min_unit * moments.deviation
         unit = np.maximum(np.sqrt(rows[KINDS.index("level")].variance), least)
         features, ages = np.arange(len(unit)), self.ages + pace.step
-        weights = self.mix.weights(features, ages, unit, config.mix)
+        weights, squares = self.mix.weights(features, ages, unit, config.mix)
         imputed = np.einsum("jk,kj->j", weights, each)
+        error = unit * np.sqrt(quadratic(weights, squares))
         imputed = np.where(moments.constant, moments.mean, imputed)  # that constant to the bit
         imputed = np.where(moments.known, imputed, np.nan)
-        return Expected(imputed[None], unit[None], ages[None]), each
+        # Before errors are scored, what the level filter expects.
+        error = error if moments.rows > config.n_warmup else unit
+        error = np.where(moments.constant, 0, error)
+        volatility = np.full((1, len(unit)), np.sqrt(max(self.volatility, config.min_volatility)))
+        return Expected(imputed[None], error[None], unit[None], ages[None], volatility), each
 
     def check(self) -> None:
         """Raise ValueError if the parts do not fit together."""
         m = len(self.ages)
         if tuple(one.kind for one in self.filters) != KINDS:
             raise ValueError(f"there must be the filters {', '.join(KINDS)}")
-        widths = {len(self.moments.count), len(self.mix.entries), len(self.outliers)}
+        widths = {
+            self.outlook.path.shape[1],
+            len(self.moments.count),
+            len(self.mix.entries),
+            len(self.outliers),
+        }
         widths |= {len(one.x) for one in self.filters}
         if widths != {m} or self.mix.pooled.shape[1] != len(KINDS):
             raise ValueError(f"moments, filters and mix must describe {m} features")
         if m and self.outliers.min() < 0:
             raise ValueError("outliers must not be negative")
+        if not 0 <= self.volatility < np.inf:
+            raise ValueError("volatility must not be negative")
         if m and not 0 <= self.ages.min() <= self.ages.max() <= MAX_AGE:
             raise ValueError(f"ages must be from 0 to {MAX_AGE:g}")
 

@@ -33,6 +33,7 @@ from hirank.online.clock import TimeCounts
 from hirank.online.config import WindowConfig
 from hirank.online.fitted_window import FittedWindow, refit_low_rank, select_model
 from hirank.online.low_rank import Landmarks
+from hirank.online.ordered import Expected
 from hirank.online.prequential import MAX_ERROR, PrequentialScores
 from hirank.online.rescale import (
     deviation,
@@ -140,10 +141,19 @@ class StreamState:
         size = config.batch_size if self.model is not None else config.n_warmup
         return size - len(self.pending)
 
-    def complete(self, rows: Array, config: WindowConfig, times: Array | None = None) -> Array:
-        """Return rows, n x m, imputed, each as if it were the next; NaN where nothing is known."""
+    def complete(
+        self,
+        rows: Array,
+        config: WindowConfig,
+        times: Array | None = None,
+        coverage: float | None = None,
+    ) -> Array:
+        """Return rows, n x m, imputed, each as if it were the next; NaN where nothing is known.
+
+        With `coverage`, 3 x n x m: imputed rows, and lower and upper ends of intervals.
+        """
         expected = self.arrivals.complete(rows, times, config.arrival)
-        return self.arrivals.impute(rows, self.model, expected, config.arrival)
+        return self._impute(rows, expected, config, coverage)
 
     def append(
         self,
@@ -152,19 +162,20 @@ class StreamState:
         *,
         times: Array | None = None,
         impute: bool = False,
+        coverage: float | None = None,
     ) -> tuple[StreamState, Array | None]:
         """Return the stream after rows, of which at most as many as it needs have a value.
 
         Without `times`, n, rows in order follow each other at the usual step. With `impute`, also
         return the rows as imputed before anything is learned from them, NaN where nothing is
-        known; None if there is neither a model nor a filter.
+        known; None if there is neither a model nor a filter. `coverage` as in `complete`.
         """
-        before, n = self.arrivals, len(self.pending)
-        arrivals, expected = before.append(rows, times, n, config.arrival)
+        n = len(self.pending)
+        arrivals, expected = self.arrivals.append(rows, times, n, config.arrival)
         known = self.model is not None or expected is not None
         filled = None
         if impute and known:
-            filled = before.impute(rows, self.model, expected, config.arrival)
+            filled = self._impute(rows, expected, config, coverage)
         some: BoolArray = ~np.asarray(np.isnan(rows).all(axis=1))
         state = replace(
             self,
@@ -173,6 +184,15 @@ class StreamState:
             samples=self.samples + len(rows),
         )
         return (state if state.needs(config) > 0 else state.learn(config)), filled
+
+    def _impute(
+        self, rows: Array, expected: Expected | None, config: WindowConfig, coverage: float | None
+    ) -> Array:
+        filled, sizes = self.arrivals.impute(rows, self.model, expected, config.arrival)
+        if coverage is None:
+            return filled
+        half = self.arrivals.half_widths(sizes, expected, coverage)
+        return np.array([filled, filled - half, filled + half])
 
     def learn(self, config: WindowConfig) -> StreamState:
         """Return the stream after it has learned from the pending rows."""
@@ -442,7 +462,7 @@ def _score(
         model_scores = model_scores.add(model_errors[~np.isnan(model_errors)], state.samples)
     return replace(
         state,
-        arrivals=arrivals.add_errors(np.minimum(errors, MAX_ERROR)),
+        arrivals=arrivals.add_errors(np.minimum(errors, MAX_ERROR), config.arrival),
         scores=state.scores.add(errors[~np.isnan(errors)], state.samples),
         model_scores=model_scores,
     ), batch
