@@ -35,6 +35,9 @@ class DictionaryConfig:
     probe_stages: int = 3  # stages after which paths are compared; only the best continues
     min_improvement: float = 0.03  # relative gain that a larger dictionary must bring
     min_improvement_behind: float = 0.1  # the same while other families are ahead
+    min_improvement_stack: float = 0.02  # the same of the stack with the best of these instead
+    min_improvement_noisy: float = 0.15  # gain of one growth on noisy tables, from which a second
+    # one is tried
     exact_error: float = 0.1
     max_ratio: float = 1.1  # error over that of other families from which a path is abandoned
     max_ratio_exact: float = 3.0  # the same on nearly exact tables

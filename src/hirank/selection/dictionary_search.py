@@ -65,7 +65,9 @@ class Dictionaries:
             start = best.state.before  # the same mistakes twice would not stack well
         starts = _starts(data, start)
         fitter = PathFitter(compared, data.solver)
-        search = _DictionarySearch(fitter, starts[: len(compared.folds)], rival)
+        n_folds = len(compared.folds)
+        beside = None if best is None else best.filled[:n_folds]
+        search = _DictionarySearch(fitter, starts[:n_folds], rival, beside)
         *others, path = search.run(specs, _max_points(n, config))
         for other in others:
             yield replace(self._scored(FittedPath(search.fitter, other, start)), rejected=True)
@@ -150,13 +152,24 @@ def _starts(data: SearchData, best: Trial | None) -> list[Array]:
 class _DictionarySearch:
     """Compares paths after a few stages, continues the best one, and lets it grow.
 
-    `rival` is the lowest loss of other families.
+    `rival` is the lowest loss of other families, and `beside` are the tables of this trial.
     """
 
-    def __init__(self, fitter: PathFitter, starts: Sequence[Array], rival: float) -> None:
-        self.fitter, self.starts, self.rival = fitter, starts, rival
+    def __init__(
+        self,
+        fitter: PathFitter,
+        starts: Sequence[Array],
+        rival: float,
+        beside: Sequence[Array] | None = None,
+    ) -> None:
+        self.fitter, self.starts, self.rival, self.beside = fitter, starts, rival, beside
         self.config = fitter.data.config.dictionary
         self.monitor = fitter.data.monitor
+
+    @property
+    def is_noisy(self) -> bool:
+        """Whether the other families are far from exact."""
+        return self.config.exact_error < self.rival < np.inf
 
     def run(self, specs: Sequence[DictionarySpec], max_points: int) -> list[PathTrial]:
         """Return all paths that were fitted, the preferred one last.
@@ -165,19 +178,22 @@ class _DictionarySearch:
         a few stages, stages are fitted roughly (docs/notes/selection.md).
         """
         config, exact = self.config, self.fitter.solver
-        if config.exact_error < self.rival < np.inf:
+        if self.is_noisy:
             rough = replace(exact, tol=config.rough_tol * exact.tol)
-            noisy = self.fitter.data.is_noisy(self.rival)
-            self.fitter = replace(self.fitter, solver=rough, restarts=not noisy)
+            restarts = not self.fitter.data.is_noisy(self.rival)
+            self.fitter = replace(self.fitter, solver=rough, restarts=restarts, rough=True)
         done = self._probe(specs)
         best = done[-1]
         if best.loss < config.ahead * self.rival:
-            self.fitter = replace(self.fitter, solver=exact, restarts=True)
+            self.fitter = replace(self.fitter, solver=exact, restarts=True, rough=False)
         nearly_exact = self.rival < config.exact_error
         max_ratio = config.max_ratio_exact if nearly_exact else config.max_ratio
         if best.spec.first:
             max_ratio = config.max_ratio_late
-        if not (best.finished or self.monitor.late) and best.loss < max_ratio * self.rival:
+        if (
+            not (self.fitter.is_finished(best) or self.monitor.late)
+            and best.loss < max_ratio * self.rival
+        ):
             with suppress(*FIT_FAILURES):  # the stages before remain as good as they were
                 done[-1] = self.fitter.resume(best)
         if done[-1].loss < config.max_ratio_late * self.rival:
@@ -209,19 +225,29 @@ class _DictionarySearch:
     def _grow(self, done: list[PathTrial], max_points: int) -> None:
         """Append larger dictionaries as long as they improve enough."""
         config, best = self.config, done[-1]
-        r = best.spec.n_components
+        r, gain = best.spec.n_components, 1.0
         while r < max_points and best.loss > config.perfect_error and not self.monitor.late:
+            if self.is_noisy and gain < config.min_improvement_noisy:
+                return
             r = min(max_points, config.growth * r)
             max_loss = self._max_loss(best)
             try:
                 larger = self.fitter.enlarge(best, r, max_loss)
             except FIT_FAILURES:
                 return
-            if larger.loss > max_loss:
+            if larger.loss > max_loss and not self._stacks_better(larger, best):
                 done.insert(-1, larger)
                 return
             done.append(larger)
-            best = larger
+            best, gain = larger, 1 - larger.loss / best.loss
+
+    def _stacks_better(self, larger: PathTrial, best: PathTrial) -> bool:
+        """Return whether more points gain in the stack what they do not gain alone."""
+        if self.beside is None or best.loss < self.rival:
+            return False
+        data = self.fitter.data
+        few, many = (data.stacked_loss([self.beside, one.filled]) for one in (best, larger))
+        return many < (1 - self.config.min_improvement_stack) * few
 
     def _max_loss(self, best: PathTrial) -> float:
         """Return the loss up to which a dictionary with more points is preferred.
@@ -240,7 +266,12 @@ class _DictionarySearch:
         """Fit the path of a dictionary that grew once more, with all its points from the start."""
         config, best = self.config, done[-1]
         grown = best.first > 0 and best.spec.n_components <= config.max_restart_points
-        if not grown or self.monitor.late or not config.perfect_error < best.loss < self.rival:
+        if (
+            self.is_noisy
+            or not grown
+            or self.monitor.late
+            or not config.perfect_error < best.loss < self.rival
+        ):
             return
         with suppress(*FIT_FAILURES):
             again = self.fitter.repeat(best)
