@@ -14,9 +14,12 @@ from hirank.selection.dictionary_search import (
     Dictionaries,
     FittedPath,
     _DictionarySearch,
+    _Rival,
     _specs,
 )
-from hirank.selection.trial import Trial
+from hirank.selection.trial import SearchData, Trial
+
+NO_RIVAL = _Rival(np.inf, None)
 
 
 def make_starts(data):
@@ -59,12 +62,76 @@ def test_dictionaries_do_not_see_held_out_entries_when_the_path_is_repeated(curv
     assert (tables[0] == tables[1]).all()
 
 
+class Equal(SearchData):
+    """Data on which all stages are equally good."""
+
+    def loss(self, filled):
+        return 0.5
+
+
+@pytest.mark.parametrize(("rough", "n_stages"), [(True, 2), (False, 7)])
+def test_a_rough_path_ends_with_the_first_stage_that_gains_nothing(curve, rough, n_stages):
+    data = make_data(*curve, kind=Equal, max_iter=1)
+    spec = _specs(len(data.X), data.config.dictionary)[0]
+    fitter = replace(PathFitter(data, data.solver), rough=rough)
+
+    path = fitter.probe(spec, make_starts(data), None)
+
+    assert len(path.ends) == n_stages
+    assert fitter.is_finished(path)
+
+
+def grow(data, rival, losses, beside=None):
+    """Return the sizes of dictionaries with known losses, in order of growth; the last is taken."""
+    known = iter(losses)
+
+    def enlarge(self, trial, r, max_loss):
+        return replace(trial, spec=replace(trial.spec, n_components=r), losses=[next(known)])
+
+    fitter = type("Known", (PathFitter,), {"enlarge": enlarge})(data, data.solver)
+    spec = replace(_specs(len(data.X), data.config.dictionary)[0], n_components=2)
+    path = replace(fitter.probe(spec, make_starts(data), 1), losses=[next(known)])
+    done = [path]
+    _DictionarySearch(fitter, make_starts(data), _Rival(rival, beside))._grow(done, 54)
+    return [one.spec.n_components for one in done]
+
+
+@pytest.mark.parametrize(
+    ("rival", "losses", "sizes"),
+    [
+        (0.9, (0.8, 0.7, 0.6, 0.5), [2, 6]),  # noisy: a gain of an eighth is not worth more points
+        (0.9, (0.8, 0.6, 0.5, 0.4), [2, 6, 18, 54]),  # a gain of a quarter is
+        (0.09, (0.08, 0.07, 0.06, 0.05), [2, 6, 18, 54]),  # nearly exact
+    ],
+)
+def test_dictionaries_on_noisy_tables_grow_on_after_a_large_gain_only(curve, rival, losses, sizes):
+    assert grow(make_data(*curve, max_iter=1), rival, losses) == sizes
+
+
+@pytest.mark.parametrize(("gain", "taken"), [(0.03, 6), (0.01, 2)])
+def test_a_larger_dictionary_behind_other_families_is_taken_if_it_improves_the_stack(
+    curve, gain, taken
+):
+    class Stacked(SearchData):
+        losses = iter((0.5, 0.5 * (1 - gain)))  # with few points, with many
+
+        def stacked_loss(self, tables):
+            assert tables[0] == "beside"
+            return next(self.losses)
+
+    data = make_data(*curve, kind=Stacked, max_iter=1)
+
+    *_, last = grow(data, 0.5, (0.7, 0.68), "beside")
+
+    assert last == taken
+
+
 def test_the_path_of_a_dictionary_that_grew_is_repeated_and_kept_if_it_is_better():
     rng = np.random.default_rng(1)
     X = polynomial_manifolds(100, random_state=1)
     X = (X - X.mean(axis=0)) / X.std(axis=0)
     data = make_data(X, rng.random(X.shape) >= 0.2, CONFIG, max_iter=100)
-    search = _DictionarySearch(PathFitter(data, data.solver), make_starts(data), np.inf)
+    search = _DictionarySearch(PathFitter(data, data.solver), make_starts(data), NO_RIVAL)
 
     paths = search.run(_specs(len(X), data.config.dictionary)[:1], 60)
 
@@ -107,7 +174,7 @@ def fail(*args, **kwargs):
 def test_a_failure_on_the_way_does_not_lose_what_was_fitted(curve, method):
     data = make_data(*curve, CONFIG)
     fitter = type("Failing", (PathFitter,), {method: fail})(data, data.solver)
-    search = _DictionarySearch(fitter, make_starts(data), np.inf)
+    search = _DictionarySearch(fitter, make_starts(data), NO_RIVAL)
 
     paths = search.run(_specs(len(data.X), data.config.dictionary), 45)
 
@@ -117,7 +184,7 @@ def test_a_failure_on_the_way_does_not_lose_what_was_fitted(curve, method):
 def test_paths_that_all_fail_are_an_error(curve):
     data = make_data(*curve)
     fitter = type("Failing", (PathFitter,), {"probe": fail})(data, data.solver)
-    search = _DictionarySearch(fitter, make_starts(data), np.inf)
+    search = _DictionarySearch(fitter, make_starts(data), NO_RIVAL)
 
     with pytest.raises(np.linalg.LinAlgError, match="singular"):
         search.run(_specs(len(data.X), data.config.dictionary), 45)

@@ -201,6 +201,31 @@ def test_noisy_tables_are_fitted_roughly_and_in_their_own_units(noise):
         assert (trial.state.spec.weights == 1).all()
 
 
+@pytest.mark.parametrize(("ratio", "n_poly", "n_rbf"), [(1.2, 8, 5), (1.3, 4, 3)])
+def test_paths_that_are_far_behind_are_given_up_while_the_table_may_be_noisy(
+    ratio, n_poly, n_rbf, quadratic, run_known
+):
+    # No path ends because it gains nothing.
+    data = with_schatten(make_data(*quadratic), min_gain=np.inf)
+
+    poly, rbf = run_known([0.3 * ratio, 0.3 * ratio], data, make_rival(data, 0.3))
+
+    assert len(poly.state.stages[0]) == n_poly
+    assert len(rbf.state.stages[0]) == n_rbf  # the smoothing falls by two decades at a time
+
+
+def test_noisy_tables_have_few_landmarks_and_one_bandwidth_unless_they_are_narrow():
+    config = SchattenConfig()
+
+    usual, narrow = (config.rough(noisy=False, narrow=narrow) for narrow in (False, True))
+
+    assert usual.bandwidths == config.bandwidths[:1]
+    assert usual.n_landmarks(np.zeros((800, 10))) == 100
+    assert usual.n_landmarks(np.zeros((800, 40))) == 160
+    assert narrow.bandwidths == config.bandwidths
+    assert narrow.n_landmarks(np.zeros((800, 10))) is None
+
+
 def test_a_path_ends_where_nothing_is_gained_on_a_noisy_table_only(noise):
     data = make_data(*noise, kind=EqualLosses, max_iter=1)
 

@@ -40,6 +40,26 @@ def test_refits_use_all_observed_entries(low_rank):
     assert np.abs(rows.complete(data.X, data.observed) - filled).mean() < 0.1
 
 
+@pytest.mark.parametrize(
+    ("n_models", "max_cost", "count"), [(None, 1e9, 4), (3, 1e9, 3), (4, 0, 2)]
+)
+def test_where_folds_are_few_more_mixtures_are_grown_if_they_are_cheap(
+    clusters, n_models, max_cost, count
+):
+    config = replace(SMALL, mixture=replace(SMALL.mixture, max_growth_cost=max_cost))
+    data = make_data(*clusters, config)
+    *_, mixture = GaussianMixtures().trials(data, None)
+    assert len(data.folds) == 2
+
+    refits = GaussianMixtures().refit(mixture, data, n_models)
+
+    assert len(refits) == count
+    assert len({one.filled.tobytes() for one in refits}) == count
+    for one in refits:
+        assert (one.filled == data.X)[data.observed].all()
+        assert missing_error(one.filled, *clusters) < 0.3  # 0.9 with column means
+
+
 def test_factors_that_are_out_of_time_are_those_of_a_fold(low_rank):
     X, observed = low_rank
     data = make_data(X, observed)

@@ -35,6 +35,7 @@ class EMConfig:
     min_growth: float = 1.2  # factor; few more components are not worth a fit
     better: float = 0.98  # times the lowest loss so far: more components are worth it
     max_small: int = 8  # components up to which growth goes on after one size that is not
+    max_growth_cost: float = 1e9  # multiplications of a growth up to which there are several
 
 
 class EMFit(NamedTuple):
@@ -207,8 +208,17 @@ def max_components(observed: BoolArray, config: EMConfig) -> int:
     return min(config.max_components, int(config.max_row_cost // max(row_cost, 1.0)))
 
 
-def split_components(mixture: Mixture, n: int, limit: int, min_rows: int = 8) -> Mixture:
-    """Cut components with enough of n rows in two across their longest direction, up to `limit`."""
+def split_components(
+    mixture: Mixture,
+    n: int,
+    limit: int,
+    min_rows: int = 8,
+    rng: np.random.Generator | None = None,
+) -> Mixture:
+    """Cut components with enough of n rows in two, up to `limit`.
+
+    They are cut across their longest direction, or across random ones if there is a generator.
+    """
     room = limit - len(mixture)
     parts: list[tuple[float, Array, Array]] = []
     for k in np.argsort(-mixture.weights, kind="stable"):
@@ -217,8 +227,12 @@ def split_components(mixture: Mixture, n: int, limit: int, min_rows: int = 8) ->
             parts.append((weight, mean, S))
             continue
         room -= 1
-        values, vectors = np.linalg.eigh(S)
-        away = 0.8 * np.sqrt(values[-1]) * vectors[:, -1]
+        if rng is None:
+            values, vectors = np.linalg.eigh(S)
+            away = 0.8 * np.sqrt(values[-1]) * vectors[:, -1]
+        else:
+            toward = rng.standard_normal(len(mean))
+            away = 0.8 * (S @ toward) / np.sqrt(toward @ S @ toward)
         # What the two means now explain need not be in the covariance any more.
         S = S - 0.9 * np.outer(away, away)
         parts += [(weight / 2, mean - away, S), (weight / 2, mean + away, S)]

@@ -24,6 +24,11 @@ def is_past_minimum(errors: Sequence[float]) -> bool:
     return len(errors) > PATIENCE and all(error > HOPELESS * min(errors) for error in recent)
 
 
+def gains_nothing(errors: Sequence[float]) -> bool:
+    """Return whether the last stage is no better than one before."""
+    return len(errors) > 1 and errors[-1] >= min(errors[:-1])
+
+
 class BestStage:
     """The latest stage that recovers the held-out entries as well as any."""
 

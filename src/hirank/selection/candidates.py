@@ -20,6 +20,7 @@ from hirank.models.em import (
     max_components,
 )
 from hirank.models.fit_factors import fit_factors, ranks_for, select_factors
+from hirank.models.more_mixtures import grow_another, growth_cost
 from hirank.selection.trial import FIT_FAILURES, Refit, SearchData, Trial
 
 
@@ -96,7 +97,10 @@ class GaussianMixtures:
         ).report(data)
 
     def refit(self, trial: Trial, data: SearchData, n_models: int | None) -> list[Refit]:
-        """Fit the mixtures of the folds to all observed entries; one Gaussian only once."""
+        """Fit the mixtures of the folds to all observed entries; one Gaussian only once.
+
+        Where there are fewer folds than models to average, others are grown on small tables.
+        """
         fits: list[EMFit] = trial.state
         count = 1 if len(fits[0].model) == 1 else n_models or data.config.n_models
         table = IncompleteTable(data.X, data.observed)
@@ -113,9 +117,27 @@ class GaussianMixtures:
             )
             return Refit(fit.filled, fit.model)
 
+        def grow(seed: int) -> Refit:
+            fit = grow_another(
+                table,
+                fits[0],
+                np.random.default_rng(seed),
+                config=data.config.mixture,
+                workers=data.workers,
+                monitor=data.monitor,
+            )
+            return Refit(fit.filled, fit.model)
+
         starts = fits[:count]
         cost = 2.0 * len(starts) * len(starts[0].model) * data.X.size * data.X.shape[1]
-        return [*data.workers.map(refit, starts, cost)]
+        refits = [*data.workers.map(refit, starts, cost)]
+        n_more = count - len(starts)
+        config = data.config.mixture
+        cost = growth_cost(table, len(fits[0].model), config)
+        if not n_more or data.monitor.late or cost > config.max_growth_cost:
+            return refits
+        seeds = data.rng.integers(2**32, size=n_more).tolist()
+        return [*refits, *data.workers.map(grow, seeds, n_more * cost)]
 
 
 @dataclass(frozen=True)

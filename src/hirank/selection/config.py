@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
+import numpy as np
+
 from hirank._typing import Array
 from hirank.core.masking import MaskingConfig
 from hirank.models.als import ALSConfig
@@ -38,6 +40,9 @@ class DictionaryConfig:
     probe_stages: int = 3  # stages after which paths are compared; only the best continues
     min_improvement: float = 0.03  # relative gain that a larger dictionary must bring
     min_improvement_behind: float = 0.1  # the same while other families are ahead
+    min_improvement_stack: float = 0.02  # the same of the stack with the best of these instead
+    min_improvement_noisy: float = 0.15  # gain of one growth on noisy tables, from which a second
+    # one is tried
     exact_error: float = 0.1
     max_ratio: float = 1.1  # error over that of other families from which a path is abandoned
     max_ratio_exact: float = 3.0  # the same on nearly exact tables
@@ -79,9 +84,12 @@ class SchattenConfig:
     restarts: bool = True  # of rows that fit badly, between stages
     rough_tol: float = 3.0  # while the table may be noisy
     rough_iter: int = 60  # the same
-    rough_landmarks: int = 100  # at most, on very noisy tables with less than 20 features
-    rough_decades: float = 2.0  # the same
-    rough_window: int = 5  # the same
+    rough_bandwidths: tuple[float, ...] = (3.0,)  # the same
+    rough_landmarks: int = 100  # the same, at most, with up to 25 features
+    rough_decades: float = 2.0  # the same, after the first path
+    rough_window: int = 5  # on very noisy tables
+    max_ratio_rough: float = 1.25  # error over that of the families before, from which a path is
+    # given up while the table may be noisy
     probe_stages: int = 4  # after which paths are compared,
     max_ratio_units: float = 1.1  # the better ones of several units continue, and other kernels are
     max_ratio_behind: float = 1.5  # and given up with more than so many times the lowest loss
@@ -98,16 +106,21 @@ class SchattenConfig:
     n_models: int = 4  # refits that are averaged, at most one more than folds
     n_models_noisy: int = 2
 
-    def rough(self, *, noisy: bool) -> SchattenConfig:
-        """Return the constants for a table that may be noisy, or that is very `noisy`."""
+    def rough(self, *, noisy: bool, narrow: bool = False) -> SchattenConfig:
+        """Return the constants for a table that may be noisy, or that is very `noisy`.
+
+        On `narrow` tables errors at held-out entries show too little to save time by them.
+        """
         return replace(
             self,
             power=self.noisy_power,
             tol=self.rough_tol,
             max_iter=self.rough_iter,
+            bandwidths=self.bandwidths if narrow else self.rough_bandwidths,
             decades=self.rough_decades if noisy else self.decades,
             window=self.rough_window if noisy else self.window,
-            max_landmarks=self.rough_landmarks if noisy else None,
+            max_landmarks=None if narrow else self.rough_landmarks,
+            max_ratio_rough=np.inf if narrow else self.max_ratio_rough,
             restarts=not noisy,
         )
 
@@ -115,7 +128,7 @@ class SchattenConfig:
         """Return the number of landmarks of a table, n x v; None for the rule of the path."""
         if self.max_landmarks is None:
             return None
-        return min(default_n_landmarks(len(X)), max(self.max_landmarks, 5 * X.shape[1]))
+        return min(default_n_landmarks(len(X)), max(self.max_landmarks, 4 * X.shape[1]))
 
     @property
     def is_rough(self) -> bool:

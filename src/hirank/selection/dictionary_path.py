@@ -14,7 +14,7 @@ from hirank._typing import Array, BoolArray
 from hirank.kernels import Kernel
 from hirank.models.fit_dictionary import RESTART_AFTER
 from hirank.models.stacking import selection_loss
-from hirank.optim.early_stopping import AS_GOOD, is_past_minimum
+from hirank.optim.early_stopping import AS_GOOD, gains_nothing, is_past_minimum
 from hirank.optim.lbfgs import LBFGS
 from hirank.optim.path import PathPoint, Setting, SolverConfig, Stage, minimize_path
 from hirank.optim.restarts import restart_samples
@@ -76,12 +76,6 @@ class PathTrial:
         return [end.X for end in self.ends[self.best]]
 
     @property
-    def finished(self) -> bool:
-        """Whether no further stage is worth fitting."""
-        all_fitted = self.first + len(self.ends) == len(self.spec.stages)
-        return all_fitted or is_past_minimum(self.losses)
-
-    @property
     def label(self) -> str:
         return f"dictionary ({self.spec.name}, {plural(self.spec.n_components, 'point')})"
 
@@ -96,6 +90,15 @@ class PathFitter:
     data: SearchData
     solver: SolverConfig
     restarts: bool = True  # of rows that fit badly, between stages
+    rough: bool = False  # True: a path ends with the first stage that gains nothing
+
+    def is_finished(self, trial: PathTrial) -> bool:
+        """Return whether no further stage of a trial is worth fitting."""
+        all_fitted = trial.first + len(trial.ends) == len(trial.spec.stages)
+        return all_fitted or self._is_over(trial.losses)
+
+    def _is_over(self, losses: Sequence[float]) -> bool:
+        return gains_nothing(losses) if self.rough else is_past_minimum(losses)
 
     def probe(
         self, spec: DictionarySpec, tables: Sequence[Array], n_stages: int | None
@@ -135,7 +138,7 @@ class PathFitter:
             starts.append((end.X, np.vstack([end.D, new])))
         spec = replace(trial.spec, n_components=r)
         larger = self._fit_folds(spec, starts, first, first + 1, required=max_loss / trial.loss)
-        if larger.finished or self.data.monitor.late or larger.loss > max_loss:
+        if self.is_finished(larger) or self.data.monitor.late or larger.loss > max_loss:
             return larger
         return self.resume(larger)
 
@@ -224,7 +227,7 @@ class PathFitter:
             ends.append(self._fit_stage(spec, states, stage, required))
             losses.append(self.data.loss([end.X for end in ends[-1]]))
             # A refit to all entries gains more than the stages that would take its time.
-            if self.data.monitor.late or is_past_minimum(losses) or stage + 1 == last:
+            if self.data.monitor.late or self._is_over(losses) or stage + 1 == last:
                 break
             states = [
                 self._restart(stage, end, observed, spec)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -157,10 +157,11 @@ def _begin_search(
     rows = sample_rows(len(data.X), count, data.rng)
     sample = data if len(rows) == len(data.X) else take_rows(data, rows)
 
-    def rival(data: SearchData, rows: IntArray | slice) -> float:
+    def rival(data: SearchData, rows: IntArray | slice) -> _Rival:
         if best is None:
-            return np.inf
-        return data.loss([X[rows] for X in best.filled[: len(data.folds)]])
+            return _Rival(np.inf, None)
+        filled = [X[rows] for X in best.filled[: len(data.folds)]]
+        return _Rival(data.loss(filled), filled)
 
     return _DictionarySearch(
         PathFitter(sample, data.solver),
@@ -170,23 +171,36 @@ def _begin_search(
     )
 
 
+class _Rival(NamedTuple):
+    """The best trial of other families on some data."""
+
+    loss: float
+    filled: list[Array] | None  # its tables, n x v, one per fold
+
+
 class _DictionarySearch:
     """Compares paths after a few stages, continues the best one, and lets it grow.
 
-    `rival` is the lowest loss of other families. If the paths are compared on some rows only,
-    `whole` are the data of all rows and the lowest loss there.
+    `rival` is the best trial of other families. If the paths are compared on some rows only,
+    `whole` are the data of all rows and the rival there.
     """
 
     def __init__(
         self,
         fitter: PathFitter,
         starts: Sequence[Array],
-        rival: float,
-        whole: tuple[SearchData, float] | None = None,
+        rival: _Rival,
+        whole: tuple[SearchData, _Rival] | None = None,
     ) -> None:
-        self.fitter, self.starts, self.rival, self.whole = fitter, starts, rival, whole
+        self.fitter, self.starts, self.whole = fitter, starts, whole
+        self.rival, self.beside = rival
         self.config = fitter.data.config.dictionary
         self.monitor = fitter.data.monitor
+
+    @property
+    def is_noisy(self) -> bool:
+        """Whether the other families are far from exact."""
+        return self.config.exact_error < self.rival < np.inf
 
     def run(self, specs: Sequence[DictionarySpec], max_points: int) -> list[PathTrial]:
         """Return all paths that were fitted, the preferred one last.
@@ -195,19 +209,22 @@ class _DictionarySearch:
         a few stages, stages are fitted roughly (docs/notes/selection.md).
         """
         config, exact = self.config, self.fitter.solver
-        if config.exact_error < self.rival < np.inf:
+        if self.is_noisy:
             rough = replace(exact, tol=config.rough_tol * exact.tol)
-            noisy = self.fitter.data.is_noisy(self.rival)
-            self.fitter = replace(self.fitter, solver=rough, restarts=not noisy)
+            restarts = not self.fitter.data.is_noisy(self.rival)
+            self.fitter = replace(self.fitter, solver=rough, restarts=restarts, rough=True)
         done = self._probe(specs)
         best = done[-1]
         if best.loss < config.ahead * self.rival:
-            self.fitter = replace(self.fitter, solver=exact, restarts=True)
+            self.fitter = replace(self.fitter, solver=exact, restarts=True, rough=False)
         nearly_exact = self.rival < config.exact_error
         max_ratio = config.max_ratio_exact if nearly_exact else config.max_ratio
         if best.spec.first:
             max_ratio = config.max_ratio_late
-        if not (best.finished or self.monitor.late) and best.loss < max_ratio * self.rival:
+        if (
+            not (self.fitter.is_finished(best) or self.monitor.late)
+            and best.loss < max_ratio * self.rival
+        ):
             with suppress(*FIT_FAILURES):  # the stages before remain as good as they were
                 done[-1] = self.fitter.resume(best)
         if done[-1].loss < config.max_ratio_late * self.rival:
@@ -220,7 +237,7 @@ class _DictionarySearch:
         """Fit the best path to all rows, if it was fitted to some of them, and go on with these."""
         if self.whole is None:
             return
-        data, self.rival = self.whole
+        data, (self.rival, self.beside) = self.whole
         self.fitter = replace(self.fitter, data=data)
         done[-1] = fit_all_rows(self.fitter, done[-1])
 
@@ -248,19 +265,29 @@ class _DictionarySearch:
     def _grow(self, done: list[PathTrial], max_points: int) -> None:
         """Append larger dictionaries as long as they improve enough."""
         config, best = self.config, done[-1]
-        r = best.spec.n_components
+        r, gain = best.spec.n_components, 1.0
         while r < max_points and best.loss > config.perfect_error and not self.monitor.late:
+            if self.is_noisy and gain < config.min_improvement_noisy:
+                return
             r = min(max_points, config.growth * r)
             max_loss = self._max_loss(best)
             try:
                 larger = self.fitter.enlarge(best, r, max_loss)
             except FIT_FAILURES:
                 return
-            if larger.loss > max_loss:
+            if larger.loss > max_loss and not self._stacks_better(larger, best):
                 done.insert(-1, larger)
                 return
             done.append(larger)
-            best = larger
+            best, gain = larger, 1 - larger.loss / best.loss
+
+    def _stacks_better(self, larger: PathTrial, best: PathTrial) -> bool:
+        """Return whether more points gain in the stack what they do not gain alone."""
+        if self.beside is None or best.loss < self.rival:
+            return False
+        data = self.fitter.data
+        few, many = (data.stacked_loss([self.beside, one.filled]) for one in (best, larger))
+        return many < (1 - self.config.min_improvement_stack) * few
 
     def _max_loss(self, best: PathTrial) -> float:
         """Return the loss up to which a dictionary with more points is preferred.
@@ -279,7 +306,12 @@ class _DictionarySearch:
         """Fit the path of a dictionary that grew once more, with all its points from the start."""
         config, best = self.config, done[-1]
         grown = best.first > 0 and best.spec.n_components <= config.max_restart_points
-        if not grown or self.monitor.late or not config.perfect_error < best.loss < self.rival:
+        if (
+            self.is_noisy
+            or not grown
+            or self.monitor.late
+            or not config.perfect_error < best.loss < self.rival
+        ):
             return
         with suppress(*FIT_FAILURES):
             again = self.fitter.repeat(best)

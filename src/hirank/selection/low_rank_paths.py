@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from time import perf_counter
 
 import numpy as np
@@ -142,12 +142,17 @@ class Comparison:
         data, config = self.data, self.data.config.schatten
         scaled = np.ones(data.X.shape[1])
         if config.exact_error < self.rival < np.inf:
-            rough = config.rough(noisy=data.is_noisy(self.rival))
+            rough = config.rough(noisy=data.is_noisy(self.rival), narrow=data.is_narrow)
             best = PathFit(_poly(data, scaled, rough), data, self.starts)
             self.fits.append(best)
-            best.follow(max_loss=config.max_ratio_noisy * self.rival)
-            if best.loss >= config.max_ratio_noisy * self.rival or data.monitor.late:
-                self._compare_others(best, rough)
+            exact = config.max_ratio_noisy * self.rival
+            best.follow(config.probe_stages, exact)
+            if exact <= best.loss < rough.max_ratio_rough * self.rival:
+                best.follow(max_loss=exact)
+            if best.loss >= exact or data.monitor.late:
+                # Only a path of small steps shows whether a table is exact.
+                decades = rough.decades if data.is_narrow else config.rough_decades
+                self._compare_others(best, replace(rough, decades=decades))
                 return self.fits
         polys = []
         for weights in (scaled, *_common_unit(data.spread, config)):
@@ -166,7 +171,7 @@ class Comparison:
         """Fit the first stages of a path."""
         fit = PathFit(spec, self.data, self.starts)
         self.fits.append(fit)
-        fit.follow(self.data.config.schatten.probe_stages)
+        fit.follow(1 + round((self.data.config.schatten.probe_stages - 1) / spec.path.decades))
         return fit
 
     def _compare_others(self, best: PathFit, config: SchattenConfig) -> None:
@@ -180,19 +185,24 @@ class Comparison:
         if data.monitor.late or best.loss < config.perfect_error:
             return
         if self.before is not None and self.before.linear and best.loss < self.rival:
-            self._fit_unless_behind(_poly(data, weights, config, degree=1), best)
+            spec = _poly(data, weights, config, degree=1)
+            self._fit_unless_behind(spec, best, config.max_ratio_rough)
         fits: list[PathFit] = []
         for bandwidth in config.bandwidths:
             if data.monitor.late:
                 return
-            fits.append(self._fit_unless_behind(_rbf(bandwidth, data, weights, config), best))
+            spec = _rbf(bandwidth, data, weights, config)
+            fits.append(self._fit_unless_behind(spec, best, config.max_ratio_rough))
             if len(fits) > 1 and fits[-1].loss > fits[-2].loss:
                 return
 
-    def _fit_unless_behind(self, spec: SchattenSpec, best: PathFit) -> PathFit:
+    def _fit_unless_behind(
+        self, spec: SchattenSpec, best: PathFit, max_ratio_rough: float
+    ) -> PathFit:
         """Fit the first stages of a path, and the others unless it is behind."""
         fit = self._begin(spec)
         behind = fit.is_behind(best) and not self.data.is_narrow
+        behind |= spec.rough and fit.loss > max_ratio_rough * self.rival
         if not self.data.monitor.late and not behind:
             fit.follow()
         return fit

@@ -110,6 +110,11 @@ class SearchData:
         """Return the loss by which trials are compared: see `selection_loss`."""
         return selection_loss(self.at_held_out(filled) - self.truth)
 
+    def stacked_loss(self, tables: Sequence[Sequence[Array]]) -> float:
+        """Return the loss of the stack of several models, of which each has a table per fold."""
+        imputed = np.stack([self.at_held_out(one) for one in tables], axis=1)
+        return selection_loss(imputed @ stacking_weights(imputed, self.truth) - self.truth)
+
     def error(self, filled: Sequence[Array]) -> float:
         """Return the root mean square error at held-out entries; that of column means is 1."""
         columns = np.concatenate([np.nonzero(held_out)[1] for held_out in self.folds])
