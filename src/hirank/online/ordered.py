@@ -39,7 +39,7 @@ class Expected(NamedTuple):
     """What the filters expected of p rows, of each entry given the other observed ones."""
 
     imputed: Annotated[Array, Shape("p m", finite=False)]  # NaN: the feature never had a value
-    error: Annotated[Array, Shape("p m")]  # size of the errors of these
+    error: Annotated[Array, Shape("p m", finite=False)]  # size of the errors of these
     unit: Annotated[Array, Shape("p m")]  # size of the errors that the level filter expects
     ages: Annotated[Array, Shape("p m")]  # usual steps since the last value of the feature
     volatility: Annotated[Array, Shape("p m")]  # size of recent errors over what was expected
@@ -209,7 +209,8 @@ class OrderedState:
         imputed = np.where(moments.known, imputed, np.nan)
         # Before errors are scored, what the level filter expects.
         error = error if moments.rows > config.n_warmup else unit
-        error = np.where(moments.constant, 0, error)
+        few = moments.count < FIRST_UNITS  # of which it is not known whether they vary
+        error = np.where(moments.constant, np.where(few, np.nan, 0), error)
         volatility = np.full((1, len(unit)), np.sqrt(max(self.volatility, config.min_volatility)))
         return Expected(imputed[None], error[None], unit[None], ages[None], volatility), each
 
