@@ -1,5 +1,12 @@
 import json
 
+import numpy as np
+import pandas as pd
+import pytest
+from helpers.estimators import fast_online
+
+from hirank import OnlineImputer
+
 
 def test_text(in_process, fitted):
     done = in_process("info", fitted / "model.hirank")
@@ -26,3 +33,19 @@ def test_without_a_file_versions_are_printed(in_process):
     assert "compiled core: " in done.stdout
     facts = json.loads(in_process("info", "--json").stdout)
     assert facts["packages"]["numpy"]
+
+
+def test_a_stream_shows_its_rows_its_errors_and_what_has_weight(in_process, tmp_path):
+    rng = np.random.default_rng(0)
+    X = np.cumsum(rng.normal(size=(120, 3)), axis=0)
+    X[rng.random(X.shape) < 0.3] = np.nan
+    frame = pd.DataFrame(X, columns=["a", "b", "c"])
+    fast_online(OnlineImputer, time="auto").partial_fit(frame).save(tmp_path / "m.hirank")
+    text = in_process("info", tmp_path / "m.hirank").stdout
+    assert "rows seen: 120; recent error: 0." in text
+    assert "recent error by feature: a 0." in text
+    assert "weights (missing for 10 rows): static 0." in text
+    facts = json.loads(in_process("info", tmp_path / "m.hirank", "--json").stdout)
+    weights = facts["model"]["stream"]["weights"]["value in the row before"]
+    assert sum(weights.values()) == pytest.approx(1)
+    assert weights["level"] + weights["trend"] > 0.5

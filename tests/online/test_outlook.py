@@ -73,6 +73,6 @@ def test_the_open_forecast_starts_anew_when_it_has_ended(waves):
 def test_one_step_of_the_path_is_what_the_filters_predict(waves):
     state, filters = after(waves[:200]), FilterConfig()
     path = Path.start(state.filters, state.moments).advance(state.moments, Pace(), filters)
-    level, trend = (one.predict(state.moments, filters) for one in state.filters[2:])
+    level, trend = (one.predict(state.moments, filters) for one in state.filters.filters[2:])
     np.testing.assert_allclose(path.level, level.mean)
     np.testing.assert_allclose(path.trend, trend.mean)

@@ -132,6 +132,7 @@ class Stream(o.WorkOptions):
     columns: str | None = None
     missing: list[str] | None = None
     ids: list[str] | None = None
+    time: str | None = None
     delimiter: str | None = None
     decimal: o.Decimal = o.Decimal.POINT
     on_error: o.OnError = o.OnError.SKIP
@@ -139,6 +140,7 @@ class Stream(o.WorkOptions):
     save_every: int = 1000
     hold: bool = False
     restart: bool = False
+    interval: float | None = None
     digits: int | None = None
     force: bool = False
 
@@ -146,6 +148,8 @@ class Stream(o.WorkOptions):
     help: ClassVar[dict[str, str]] = {
         "--model": "Model file. If it does not exist, a new model learns from the first rows on. "
         "The position in the input is saved in FILE.position.",
+        "--time": "The column that contains the times of the rows, as numbers or ISO dates. By "
+        "default rows count as evenly spaced, and the model finds out whether their order helps.",
         "--output": 'Output file, continued if the input is; "-" is standard output.',
         "--json": "Print JSON objects to standard error: one for each save, note and bad line, and "
         "one at the end.",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -39,6 +40,8 @@ class ModelInfo:
             f"features: {model.get('n_features_in')}" + (f" ({names})" if names else ""),
             "parameters: " + ", ".join(f"{name}={value!r}" for name, value in params.items()),
         ]
+        if "stream" in model:
+            lines += _describe_stream(model["stream"], model.get("feature_names"))
         summary = model.get("summary")
         return "\n".join([*lines, *(["", str(Summary(_restore_nan(summary)))] if summary else [])])
 
@@ -51,6 +54,25 @@ def run(options: Info, reporter: Reporter) -> None:
     with reading(options.model):
         header, size = read_header(options.model), options.model.stat().st_size
     reporter.result(ModelInfo(options.model, size, header))
+
+
+def _describe_stream(facts: dict[str, Any], names: Sequence[str] | None) -> list[str]:
+    """Return lines about rows seen, recent errors, and what has weight."""
+    error, by_feature = facts["recent_error"], facts["feature_errors"]
+    recent = "not known yet" if error is None else f"{error:g} (column mean = 1)"
+    lines = [f"rows seen: {facts['rows']}; recent error: {recent}"]
+    labels = names or [str(j) for j in range(len(by_feature))]
+    known = [
+        f"{name} {error:g}"
+        for name, error in zip(labels, by_feature, strict=True)
+        if error is not None
+    ]
+    if known:
+        lines.append(f"recent error by feature: {abbreviated(known, 20)}")
+    for where, weights in facts["weights"].items():
+        shares = ", ".join(f"{what} {weight:.2f}" for what, weight in weights.items())
+        lines.append(f"weights ({where}): {shares}")
+    return lines
 
 
 def _restore_nan(value: Any) -> Any:

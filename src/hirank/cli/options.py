@@ -63,7 +63,7 @@ _HELP = {
         "--save-every ROWS": "Save the model after this many rows; it is also saved at the end, "
         "and at SIGTERM, SIGINT and SIGHUP.",
         "--hold": "Hold back the first 200 rows until a new model is fitted to them. Otherwise "
-        "they are imputed with column means at once. Always on for a FILE without --follow.",
+        "they are imputed at once, by the rows before. Always on for a FILE without --follow.",
         "--restart": "Read FILE from its start, whatever was read before. The model is kept, and "
         "the output is continued, unless --force is passed.",
     },

@@ -93,7 +93,7 @@ class OnlineImputer(BaseOnline[StreamState]):
         the dictionary imputes alone. ``"rows"`` says that rows are in order, evenly spaced. Another
         name or a number is the column with the times, in any unit; it is not imputed. After a
         longer step, more is uncertain. None takes each row by itself. Filters take
-        .5 ms a row at 30 features (2 ms without the compiled core), growing with their cube.
+        .5 ms a row at 30 features (2 ms without the compiled core) and 4 ms at 500.
     missing_values : float, default=nan
         The placeholder of a missing value. NaN always counts as missing as well.
     add_indicator : bool, default=False
@@ -356,6 +356,20 @@ class OnlineImputer(BaseOnline[StreamState]):
             arrival=None if self.time is None else ArrivalConfig(guarded=self.time == "auto"),
         )
 
+    def _stream_facts(self) -> dict[str, Any]:
+        """Return what the header of a file states about the stream."""
+        stream, config = self._stream, self._config()
+        errors = self.feature_errors_
+        return {
+            "rows": stream.samples,
+            "recent_error": _known(stream.scores.recent),
+            "feature_errors": [_known(error) for error in errors],
+            "weights": {
+                "value in the row before": stream.arrivals.mean_weights(1.0, config.arrival),
+                "missing for 10 rows": stream.arrivals.mean_weights(10.0, config.arrival),
+            },
+        }
+
     @property
     def _uses_order(self) -> bool:
         return self.time is not None
@@ -441,3 +455,8 @@ class OnlineImputer(BaseOnline[StreamState]):
             stream = stream.learn(config)
             self._print_update(stream)
         return stream, stopped
+
+
+def _known(error: float) -> float | None:
+    """Return an error with three digits; None if it is not known."""
+    return None if np.isnan(error) else float(f"{error:.3g}")

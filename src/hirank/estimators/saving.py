@@ -54,6 +54,10 @@ def save(model: Model, path: PathLike, notes: Mapping[str, Any] | None = None) -
         file.write(data)
 
 
+NOT_CHECKED = ("summary", "stream")
+"""Facts in the header that are not compared with the model when it is read."""
+
+
 def to_bytes(model: Model, notes: Mapping[str, Any] | None = None) -> bytes:
     """Return the content of the file that `save` writes."""
     kind = type(model)
@@ -71,6 +75,8 @@ def to_bytes(model: Model, notes: Mapping[str, Any] | None = None) -> bytes:
     facts = _describe(from_state(kind, state))  # raises if the file could not be loaded
     if hasattr(model, "summary"):
         facts["summary"] = _plain(model.summary())
+    if hasattr(model, "_stream_facts"):
+        facts["stream"] = _plain(model._stream_facts())
     header = {
         "hirank": version("hirank"),
         "kind": kind.__name__,
@@ -141,7 +147,9 @@ def _restore(header: Mapping[str, Any], state: Any, path: PathLike) -> Model:
         model: Model = from_state(kind, state)
         if "_record" not in vars(model):
             raise ValueError("the model is not fitted")
-        facts = {name: part for name, part in dict(header["model"]).items() if name != "summary"}
+        facts = {
+            name: part for name, part in dict(header["model"]).items() if name not in NOT_CHECKED
+        }
         if to_json(facts) != to_json(_describe(model)):
             raise ValueError("the header describes another model")
     return model

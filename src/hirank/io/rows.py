@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple, Protocol
+from collections.abc import Callable, Iterable, Sequence
+from datetime import UTC, datetime
+from typing import Any, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 
@@ -24,6 +25,15 @@ class Row(NamedTuple):
     parts: Any
 
 
+Ends: TypeAlias = tuple[Sequence[float], Sequence[float]]
+"""Lower and upper ends of intervals of the wanted columns of a row."""
+
+
+def interval_names(wanted: Sequence[str], time: str | None) -> tuple[str, ...]:
+    """Return the names of two columns for each wanted one, but for that of the times."""
+    return tuple(f"{name} {end}" for name in wanted if name != time for end in ("lower", "upper"))
+
+
 class Layout(Protocol):
     """How rows are written on lines."""
 
@@ -33,8 +43,11 @@ class Layout(Protocol):
     def parse(self, line: str) -> Row:
         """Return the row of a line without its end; raise BadLine."""
 
-    def render(self, row: Row, filled: Sequence[float]) -> str:
-        """Return the line with imputed values; one that is not finite leaves the cell missing."""
+    def render(self, row: Row, filled: Sequence[float], ends: Ends | None = None) -> str:
+        """Return the line with imputed values; one that is not finite leaves the cell missing.
+
+        With the ends of intervals, these come last: see `interval_names`.
+        """
 
 
 class CellFormat:
@@ -47,12 +60,45 @@ class CellFormat:
     decimal : {".", ","}
     digits : int, optional
         Significant digits of imputed values; by default as many as single precision has.
+    time : str, optional
+        The column with the times of rows, numbers or ISO dates, which are read as seconds.
+
+    Examples
+    --------
+    >>> cells = CellFormat(time="when")
+    >>> cells.value("when", "1970-01-02"), cells.value("a", "2.5")
+    (86400.0, 2.5)
     """
 
     def __init__(
-        self, missing: Iterable[str] = (), decimal: str = ".", digits: int | None = None
+        self,
+        missing: Iterable[str] = (),
+        decimal: str = ".",
+        digits: int | None = None,
+        time: str | None = None,
     ) -> None:
         self.missing, self.decimal, self.digits = Missing(missing), decimal, digits
+        self.time = time
+
+    def value(self, column: str, cell: str) -> float:
+        """Return the value of a cell of a column, NaN if missing; raise BadLine."""
+        return self.number(cell) if column != self.time else self._seconds(cell, self.number)
+
+    def json_value(self, key: str, value: Any) -> float:
+        """Return the value of a member of an object, NaN if missing; raise BadLine."""
+        return (
+            self.json_number(value) if key != self.time else self._seconds(value, self.json_number)
+        )
+
+    def _seconds(self, cell: Any, number: Callable[[Any], float]) -> float:
+        try:
+            return number(cell)
+        except BadLine:
+            try:
+                time = datetime.fromisoformat(cell.strip())
+            except (ValueError, AttributeError):
+                raise BadLine(f"{_shorten(cell)} is neither a number nor an ISO date") from None
+            return (time if time.tzinfo else time.replace(tzinfo=UTC)).timestamp()
 
     def number(self, cell: str) -> float:
         """Return the value of a cell, NaN if missing; raise BadLine."""
@@ -77,6 +123,19 @@ class CellFormat:
             raise BadLine(f"{_shorten(value)} is not finite")
         is_marker = number in self.missing.values and self.missing.marks(str(value))
         return math.nan if is_marker else number
+
+    def ends(self, layout: Layout, row: Row, ends: Ends) -> list[float | None]:
+        """Return the ends of the intervals of a row, in the order of `interval_names`.
+
+        None where the value is known or nothing is known of it.
+        """
+        parts = zip(layout.wanted, row.numbers, *ends, strict=True)
+        return [
+            end if math.isnan(number) and math.isfinite(end) else None
+            for name, number, *both in parts
+            if name != self.time
+            for end in both
+        ]
 
     def text(self, value: float) -> str:
         """Return an imputed value as it is written."""
@@ -139,20 +198,25 @@ class Delimited:
         raw = split(line, self.dialect)
         if len(raw) != len(self.names):
             raise BadLine(f"{len(raw)} cells instead of {len(self.names)}")
-        numbers = []
+        numbers: list[float] = []
         for j in self._read:
             try:
                 cell = "" if j is None else self.dialect.unquote(raw[j])
-                numbers.append(self.cells.number(cell))
+                numbers.append(self.cells.value(self.wanted[len(numbers)], cell))
             except BadLine as error:
                 raise BadLine(f"column {self.names[j or 0]}: {error}") from None
         return Row(numbers, ["" if j is None else raw[j] for j in self._kept])
 
-    def render(self, row: Row, filled: Sequence[float]) -> str:
+    def render(self, row: Row, filled: Sequence[float], ends: Ends | None = None) -> str:
         raw = list(row.parts)
         for j, known, value in zip(self._written, row.numbers, filled, strict=True):
             if j is not None and math.isnan(known) and math.isfinite(value):
                 raw[j] = self.dialect.refill(raw[j], self.cells.text(value))
+        if ends is not None:
+            raw += [
+                "" if end is None else self.cells.text(end)
+                for end in self.cells.ends(self, row, ends)
+            ]
         return self.dialect.join(raw)
 
 
@@ -180,16 +244,24 @@ class JsonLines:
         numbers = []
         for name in self.wanted:
             try:
-                numbers.append(self.cells.json_number(members.get(name)))
+                numbers.append(self.cells.json_value(name, members.get(name)))
             except BadLine as error:
                 raise BadLine(f"key {name}: {error}") from None
         return Row(numbers, members)
 
-    def render(self, row: Row, filled: Sequence[float]) -> str:
+    def render(self, row: Row, filled: Sequence[float], ends: Ends | None = None) -> str:
         members = dict(row.parts)
         for name, known, value in zip(self.wanted, row.numbers, filled, strict=True):
             if math.isnan(known) and math.isfinite(value):
                 members[name] = float(format_numbers(np.array([value]), self.cells.digits)[0])
+        if ends is not None:
+            names = interval_names(self.wanted, self.cells.time)
+            found = zip(names, self.cells.ends(self, row, ends), strict=True)
+            members.update(
+                (name, float(format_numbers(np.array([end]), self.cells.digits)[0]))
+                for name, end in found
+                if end is not None
+            )
         return json.dumps(members, ensure_ascii=False)
 
 

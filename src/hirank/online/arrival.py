@@ -16,6 +16,7 @@ from hirank._typing import Array, BoolArray, IntArray, Shape
 from hirank.core.masking import mask_row_entries
 from hirank.online.buffer import WindowModel
 from hirank.online.config import ArrivalConfig
+from hirank.online.filters import KINDS
 from hirank.online.intervals import AdaptiveQuantiles, IntervalConfig
 from hirank.online.mixing import PredictionMix, quadratic
 from hirank.online.ordered import Expected, OrderedState
@@ -24,6 +25,8 @@ PRIOR = np.array([1.0, 100.0])
 """Mean squared errors of filters and model before any is known: the filters come first."""
 MIN_SCORED = 30.0
 """Held-out entries from which the model has a weight."""
+MODEL = "dictionary"
+"""Name of the model of the window, where weights are reported."""
 MAX_ERROR = 3.0
 """Standard deviations to which errors are clipped when the mix is compared with the model alone."""
 
@@ -185,6 +188,21 @@ class Arrivals:
         constant = expected.error[at] == 0
         sizes[at] = np.where(constant, 0, unit * np.sqrt(quadratic(weights, squares)))
         return mixed, sizes * expected.volatility
+
+    def mean_weights(self, age: float, config: ArrivalConfig | None) -> dict[str, float]:
+        """Return the weights of filters and model at entries of an age, means of all features."""
+        if config is None or self.ordered is None:
+            return {MODEL: 1.0}
+        m = len(self.ordered.ages)
+        at, ages, unit = np.arange(m), np.full(m, age), self.ordered.moments.deviation
+        each, _ = self.ordered.mix.weights(at, ages, unit, config.ordered.mix)
+        share = 0.0
+        if config.guarded and self.gain < 0:
+            share = 1.0
+        elif self.mix.scored >= MIN_SCORED:
+            share = float(self.mix.weights(at, ages, unit, config.mix)[0][:, 1].mean())
+        weights = zip(KINDS, ((1 - share) * each.mean(axis=0)).tolist(), strict=True)
+        return {**dict(weights), MODEL: share}
 
     def half_widths(self, sizes: Array, expected: Expected | None, coverage: float) -> Array:
         """Return half the widths of intervals, for errors of sizes to expect, n x m."""

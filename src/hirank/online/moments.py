@@ -63,6 +63,13 @@ class RunningMoments:
         }
         return replace(self, **parts)
 
+    def at(self, features: slice) -> RunningMoments:
+        """Return the moments of some features."""
+        parts: dict[str, Any] = {
+            f.name: getattr(self, f.name)[..., features] for f in fields(self) if f.name != "rows"
+        }
+        return replace(self, **parts)
+
     @property
     def known(self) -> BoolArray:
         """Which features had a value."""

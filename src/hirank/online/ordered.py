@@ -10,7 +10,8 @@ import numpy as np
 
 from hirank._typing import Array, BoolArray, IntArray, Shape
 from hirank.online.clock import Clock, Pace
-from hirank.online.filters import KINDS, FilterConfig, GaussianFilter, Step
+from hirank.online.filter_bank import BankStep, FilterBank
+from hirank.online.filters import KINDS, FilterConfig
 from hirank.online.mixing import MixConfig, PredictionMix, quadratic
 from hirank.online.moments import FIRST_UNITS, MAX_SIZE, RunningMoments
 from hirank.online.outlook import LAST_DUE, Forecast, Outlook, Path
@@ -39,7 +40,7 @@ class Expected(NamedTuple):
     """What the filters expected of p rows, of each entry given the other observed ones."""
 
     imputed: Annotated[Array, Shape("p m", finite=False)]  # NaN: the feature never had a value
-    error: Annotated[Array, Shape("p m")]  # size of the errors of these
+    error: Annotated[Array, Shape("p m", finite=False)]  # size of the errors of these
     unit: Annotated[Array, Shape("p m")]  # size of the errors that the level filter expects
     ages: Annotated[Array, Shape("p m")]  # usual steps since the last value of the feature
     volatility: Annotated[Array, Shape("p m")]  # size of recent errors over what was expected
@@ -69,7 +70,7 @@ class OrderedState:
     """What the filters know after the rows so far."""
 
     moments: RunningMoments
-    filters: tuple[GaussianFilter, ...]
+    filters: FilterBank
     mix: PredictionMix
     ages: Annotated[Array, Shape("m")]  # usual steps from the last value of each feature to the
     # last row
@@ -81,7 +82,7 @@ class OrderedState:
     @classmethod
     def empty(cls, m: int, config: OrderedConfig) -> OrderedState:
         """Return the state before the first row."""
-        filters = tuple(GaussianFilter.start(kind, m, config.filters) for kind in KINDS)
+        filters = FilterBank.start(m, config.filters)
         mix = PredictionMix.start(m, np.ones(len(KINDS)))
         moments, clock = RunningMoments.empty(m), Clock.start()
         return cls(
@@ -92,7 +93,7 @@ class OrderedState:
         """Return the state with so many features more, which have no values."""
         return OrderedState(
             self.moments.add_features(count),
-            tuple(one.add_features(count, config.filters) for one in self.filters),
+            self.filters.add_features(count, config.filters),
             self.mix.add_features(count),
             np.append(self.ages, np.zeros(count)),
             self.clock,
@@ -106,7 +107,7 @@ class OrderedState:
         rows = np.where(self._is_outlier(rows, config), np.nan, rows)
         paces = [self.clock.read(time)[1] for time in _each(times, rows)]
         parts = [
-            self._mix(self._step(y, pace, config, learn=False), pace, config)[0]
+            self._mix(self._step(y, pace, config, learn=False), pace, config)
             for y, pace in zip(rows, paces, strict=True)
         ]
         return Expected.join([Expected.nothing((0, rows.shape[1])), *parts])
@@ -130,9 +131,9 @@ class OrderedState:
         return state, Expected.join(parts)
 
     def _append(self, y: Array, pace: Pace, config: OrderedConfig) -> tuple[OrderedState, Expected]:
-        rows = self._step(y, pace, config, learn=True)
-        expected, each = self._mix(rows, pace, config)
-        filters = tuple(row.after for row in rows if row.after is not None)
+        row = self._step(y, pace, config, learn=True)
+        expected, each = self._mix(row, pace, config), row.imputed
+        filters = row.after or self.filters
         mix, volatility = self.mix, self.volatility
         at = np.flatnonzero(self.moments.known & ~np.isnan(y))
         if self.moments.rows >= config.n_warmup:
@@ -142,7 +143,7 @@ class OrderedState:
         moments, factor = self.moments.add(y, config.filters.memory, follows=pace.typical)
         if factor is not None:
             first = moments.rows == FIRST_UNITS
-            filters = tuple(one.rescale(factor, first, config.filters) for one in filters)
+            filters = filters.rescale(factor, first, config.filters)
         ages = np.where(np.isnan(y), np.minimum(self.ages + pace.step, MAX_AGE), 0)
         state = replace(self, moments=moments, filters=filters, mix=mix, ages=ages)
         outlook = self.outlook
@@ -186,45 +187,42 @@ class OrderedState:
             return np.zeros(y.shape, bool)
         judged = (moments.count >= config.n_warmup) & (moments.square > 0)
         judged &= self.outliers < config.max_outliers
-        last = self.filters[KINDS.index("level")].x
+        last, _ = self.filters.last("level")
         with np.errstate(invalid="ignore", over="ignore"):
             far = np.abs(y - last) > config.max_jump * moments.deviation
         return far & judged
 
-    def _step(self, y: Array, pace: Pace, config: OrderedConfig, *, learn: bool) -> list[Step]:
-        return [
-            one.step(y, self.moments, pace, config.filters, learn=learn) for one in self.filters
-        ]
+    def _step(self, y: Array, pace: Pace, config: OrderedConfig, *, learn: bool) -> BankStep:
+        return self.filters.step(y, self.moments, pace, config.filters, learn=learn)
 
-    def _mix(self, rows: list[Step], pace: Pace, config: OrderedConfig) -> tuple[Expected, Array]:
-        """Return what is expected of a row, and the predictions of each filter, K x m."""
-        moments, each = self.moments, np.array([row.imputed for row in rows])
+    def _mix(self, row: BankStep, pace: Pace, config: OrderedConfig) -> Expected:
+        """Return what is expected of a row."""
+        moments = self.moments
         least = config.min_unit * moments.deviation
-        unit = np.maximum(np.sqrt(rows[KINDS.index("level")].variance), least)
+        unit = np.maximum(np.sqrt(row.variance), least)
         features, ages = np.arange(len(unit)), self.ages + pace.step
         weights, squares = self.mix.weights(features, ages, unit, config.mix)
-        imputed = np.einsum("jk,kj->j", weights, each)
+        imputed = np.einsum("jk,kj->j", weights, row.imputed)
         error = unit * np.sqrt(quadratic(weights, squares))
         imputed = np.where(moments.constant, moments.mean, imputed)  # that constant to the bit
         imputed = np.where(moments.known, imputed, np.nan)
         # Before errors are scored, what the level filter expects.
         error = error if moments.rows > config.n_warmup else unit
-        error = np.where(moments.constant, 0, error)
+        few = moments.count < FIRST_UNITS  # of which it is not known whether they vary
+        error = np.where(moments.constant, np.where(few, np.nan, 0), error)
         volatility = np.full((1, len(unit)), np.sqrt(max(self.volatility, config.min_volatility)))
-        return Expected(imputed[None], error[None], unit[None], ages[None], volatility), each
+        return Expected(imputed[None], error[None], unit[None], ages[None], volatility)
 
     def check(self) -> None:
         """Raise ValueError if the parts do not fit together."""
         m = len(self.ages)
-        if tuple(one.kind for one in self.filters) != KINDS:
-            raise ValueError(f"there must be the filters {', '.join(KINDS)}")
         widths = {
             self.outlook.path.shape[1],
             len(self.moments.count),
             len(self.mix.entries),
             len(self.outliers),
         }
-        widths |= {len(one.x) for one in self.filters}
+        widths.add(self.filters.width)
         if widths != {m} or self.mix.pooled.shape[1] != len(KINDS):
             raise ValueError(f"moments, filters and mix must describe {m} features")
         if m and self.outliers.min() < 0:

@@ -15,7 +15,8 @@ import numpy as np
 
 from hirank._typing import Array, Shape
 from hirank.online.clock import Pace
-from hirank.online.filters import KINDS, FilterConfig, GaussianFilter, trend_steps
+from hirank.online.filter_bank import FilterBank
+from hirank.online.filters import FilterConfig, trend_steps
 from hirank.online.intervals import AdaptiveQuantiles, IntervalConfig
 from hirank.online.mixing import MixConfig, PredictionMix, quadratic
 from hirank.online.moments import RunningMoments
@@ -39,11 +40,10 @@ class Path(NamedTuple):
     before: Array  # the row before on the path of the trend filter
 
     @classmethod
-    def start(cls, filters: tuple[GaussianFilter, ...], moments: RunningMoments) -> Path:
+    def start(cls, filters: FilterBank, moments: RunningMoments) -> Path:
         """Return the path from the last row on."""
-        level, trend = (filters[KINDS.index(kind)] for kind in ("level", "trend"))
-        known = moments.known
-        return cls(*(np.where(known, x, np.nan) for x in (level.x, trend.x, trend.before)))
+        (level, _), trend, known = filters.last("level"), filters.last("trend"), moments.known
+        return cls(*(np.where(known, x, np.nan) for x in (level, *trend)))
 
     def advance(
         self, moments: RunningMoments, pace: Pace, config: FilterConfig, count: int = 1

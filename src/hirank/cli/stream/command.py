@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from hirank.cli.intervals import check_coverage
 from hirank.cli.lock import locked
 from hirank.cli.models import load_markers, set_threads
 from hirank.cli.output_checks import check_target
@@ -38,7 +39,9 @@ def run(options: Stream, reporter: Reporter) -> None:
     with Signals() as stop, reporter.warnings(), ExitStack() as stack:
         if _saves(options, source, path):
             stack.enter_context(locked(path))
-        model = open_model(path, reporter, frozen=options.frozen)
+        model = open_model(
+            path, reporter, frozen=options.frozen, time=options.time, coverage=options.interval
+        )
         set_threads(model.model, options.n_jobs)
         markers = [*(options.missing or ()), *_model_markers(model, path)]
         checkpoint, output = Checkpoint(path, markers), Output(options.output)
@@ -55,7 +58,7 @@ def run(options: Stream, reporter: Reporter) -> None:
         is_same = last is not None and not options.restart and last.input == lines.start
         # With --restart the input is another one, and the output may still be continued.
         kept = last if is_same or (options.restart and not options.force) else None
-        cells = CellFormat(markers, options.decimal, options.digits)
+        cells = CellFormat(markers, options.decimal, options.digits, model.time_column)
         detector = Detector(options, cells, lines, model, reporter)
         detected = _detect(detector, kept, output, is_same=is_same)
         if stop.requested:
@@ -128,6 +131,7 @@ def _check_options(options: Stream, source: Path | None, model: Path) -> None:
     if os.name != "posix":
         raise InputError("hirank stream requires Linux or macOS.")
     check_delimiter(options.delimiter, options.decimal)
+    check_coverage(options.interval)
     if options.follow and source is None:
         raise ParameterError("follow", "requires a FILE; standard input is followed anyway.")
     check_target(model, force=True)

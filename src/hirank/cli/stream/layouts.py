@@ -14,7 +14,7 @@ from hirank.cli.options import RowFormat
 from hirank.cli.reporter import Reporter
 from hirank.cli.stream.model import StreamModel
 from hirank.cli.stream.sources import Line, Lines
-from hirank.exceptions import InputError, ParameterError
+from hirank.exceptions import InputError, OutputError, ParameterError
 from hirank.io.cells import contain_only_numbers, parse_number
 from hirank.io.dialect import Dialect, detect_dialect
 from hirank.io.rows import (
@@ -24,6 +24,7 @@ from hirank.io.rows import (
     JsonLines,
     Layout,
     Row,
+    interval_names,
     parse_object,
     split,
 )
@@ -41,6 +42,7 @@ class Detected:
     layout: Layout
     header: str | None = None  # lines that are equal to it are not rows
     top: bytes = b""  # what the output begins with
+    added: tuple[str, ...] = ()  # columns of intervals, which the output has at its end
 
     def parse(self, line: Line) -> tuple[Detected, Row | None]:
         """Return the layout after a line, and its row, None if it has none.
@@ -82,6 +84,12 @@ class Detector:
         columns of an output that is.
         """
         detected = self._detect(header)
+        added = () if detected is None else detected.added
+        if output and added:
+            if output[-len(added) :] != added:
+                problem = "The file was begun without --interval. Omit it, or use another file."
+                raise OutputError(self.options.output, problem)
+            output = output[: -len(added)]
         if output and detected is not None and isinstance(detected.layout, Delimited):
             names, layout = detected.layout.names, detected.layout
             layout = Delimited(names, layout.wanted, layout.dialect, self.cells, output)
@@ -121,8 +129,8 @@ class Detector:
 
         def numeric(text: str) -> list[str] | None:
             members = parse_object(text)
-            number = self.cells.json_number
-            return self._numeric({key: partial(number, value) for key, value in members.items()})
+            value = self.cells.json_value
+            return self._numeric({key: partial(value, key, cell) for key, cell in members.items()})
 
         return self._find_row(numeric)
 
@@ -147,7 +155,15 @@ class Detector:
         # Names that are numbers, with --columns, may be those of a row.
         is_header = not contain_only_numbers(names, cells.missing, cells.decimal)
         layout = Delimited(names, wanted, dialect, cells)
-        return Detected(layout, text if is_header else None, raw)
+        added = () if options.interval is None else interval_names(wanted, cells.time)
+        taken = [name for name in added if name in names]
+        if taken:
+            raise InputError(
+                f"The input already has a column {taken[0]!r}, which --interval would add. Omit it."
+            )
+        if added and raw:
+            raw = dialect.delimiter.join([text.rstrip("\r\n"), *added]).encode() + b"\n"
+        return Detected(layout, text if is_header else None, raw, added)
 
     def _read_header(self, text: str, dialect: Dialect) -> tuple[str, ...]:
         try:
@@ -181,7 +197,9 @@ class Detector:
             if len(found) != len(names) or found == names:
                 return None
             pairs = zip(names, found, strict=True)
-            return self._numeric({name: partial(self.cells.number, cell) for name, cell in pairs})
+            return self._numeric(
+                {name: partial(self.cells.value, name, cell) for name, cell in pairs}
+            )
 
         return self._find_row(numeric)
 
@@ -193,8 +211,11 @@ class Detector:
                 parse()
                 names.append(name)
         names = [name for name in names if name not in (self.options.ids or ())]
-        if not names:
+        time = self.cells.time
+        if not set(names) - {time}:
             raise InputError("No column is numeric, so nothing can be imputed.")
+        if time is not None and time not in names:
+            raise ParameterError("time", f"names {time!r}, but the columns are {', '.join(names)}.")
         return names
 
     def _find_row(self, columns: Callable[[str], list[str] | None]) -> Sequence[str]:

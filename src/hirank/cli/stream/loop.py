@@ -7,11 +7,13 @@ import signal
 import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from itertools import repeat
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from hirank._text import plural
+from hirank._typing import Array
 from hirank.cli.errors import ExitCode
 from hirank.cli.models import describe_lacking
 from hirank.cli.options import OnError
@@ -200,15 +202,14 @@ class Session:
         """Impute rows, write them, and learn from them."""
         layout, rows = self.detected.layout, [item.row for item in items if item.row is not None]
         X = np.array([row.numbers for row in rows]).reshape(len(rows), len(layout.wanted))
-        was_fitted = self.model.is_fitted
+        was_fitted, self.model.wanted = self.model.is_fitted, layout.wanted
         has_rows = any(item.row is not None or item.is_bad for item in items)
         if has_rows:
             self._write_top()
-        self._write(self._render(items, self.model.impute(X).tolist() if rows else []))
+        filled, ends = self.model.impute_with_ends(X) if rows else (X, None)
+        self._write(self._render(items, filled, ends))
         if rows:
             self.model.learn(X)
-            if self.model.names is None and not self.model.frozen:
-                self.model.set_names(layout.wanted)
             if not was_fitted and not (self._hold and self.model.is_fitted):
                 self.counts.warmup_rows += len(rows)
             self.counts.empty_rows += len(rows) - sum(item.has_values for item in items)
@@ -221,12 +222,13 @@ class Session:
                 self._origin, self._next_save = origin, self.counts.total
         self.reporter.status(self._describe)
 
-    def _render(self, items: list[Item], filled: list[list[float]]) -> bytes:
+    def _render(self, items: list[Item], filled: Array, ends: Array | None) -> bytes:
         """Return rows with their imputed values, and lines that are written as they are."""
-        pieces, values = [], iter(filled)
+        both = repeat(None) if ends is None else zip(*ends.tolist(), strict=True)
+        pieces, values = [], iter(zip(filled.tolist(), both, strict=False))
         for line, row, is_bad in items:
             if row is not None:
-                text = self.detected.layout.render(row, next(values))
+                text = self.detected.layout.render(row, *next(values))
                 pieces += [text.encode(), line.ending or b"\n"]
             elif is_bad and self.options.on_error is OnError.KEEP:
                 pieces += [line.data, line.ending or b"\n"]
@@ -260,7 +262,9 @@ class Session:
             return  # between two pipes there is nothing to save
         changed = None if self.model.frozen or not counts.rows else self.model.model
         layout = self.detected.layout
-        columns = layout.output if isinstance(layout, Delimited) else None
+        columns = None
+        if isinstance(layout, Delimited):
+            columns = (*layout.output, *self.detected.added)
         position = Position(counts.total, self._header, columns, self._place, self.output.place())
         try:
             self.checkpoint.save(position, changed)

@@ -13,7 +13,8 @@ from hirank import OnlineImputer, OnlineKFMC
 from hirank._typing import Array
 from hirank.cli.models import feature_names, load_model, restore_columns
 from hirank.cli.reporter import Reporter
-from hirank.exceptions import ModelFileError
+from hirank.estimators.online_imputer import ORDERS
+from hirank.exceptions import ModelFileError, ParameterError
 
 if TYPE_CHECKING:
     from hirank.estimators.saving import Model
@@ -33,10 +34,13 @@ class StreamModel:
     model : OnlineImputer, OnlineKFMC, Imputer or KFMC
     frozen : bool
         Learn nothing, as models of tables cannot.
+    coverage : float, optional
+        Of intervals around imputed values, by an OnlineImputer.
     """
 
-    def __init__(self, model: Model, *, frozen: bool) -> None:
-        self.model, self.frozen = model, frozen
+    def __init__(self, model: Model, *, frozen: bool, coverage: float | None = None) -> None:
+        self.model, self.frozen, self.coverage = model, frozen, coverage
+        self.wanted: tuple[str, ...] | None = None  # the columns of a new model
         self._before = model
 
     @property
@@ -62,9 +66,13 @@ class StreamModel:
         """The names of the columns."""
         return feature_names(self.model)
 
-    def set_names(self, names: tuple[str, ...]) -> None:
-        """Set the names of the columns of a new model."""
-        self.model.feature_names_in_ = np.array(names, dtype=object)
+    @property
+    def time_column(self) -> str | None:
+        """The name of the column with the times of rows; None if there is none."""
+        time = getattr(self.model, "time", None) if isinstance(self.model, OnlineImputer) else None
+        if isinstance(time, str) or time is None:
+            return None if time in ORDERS else time
+        return None if self.names is None else self.names[time]
 
     @property
     def recent_error(self) -> float | None:
@@ -83,6 +91,19 @@ class StreamModel:
             filled = self.model.partial_fit_transform(self._named(rows))
         return restore_columns(np.asarray(filled, np.float64), self.model)
 
+    def impute_with_ends(self, rows: Array) -> tuple[Array, Array | None]:
+        """Return rows, n x m, imputed, and ends of intervals, 2 x n x m, if they are wanted."""
+        if self.coverage is None:
+            return self.impute(rows), None
+        model = self.model
+        assert isinstance(model, OnlineImputer)
+        if self._waits(model):
+            ends = model.interval(self._named(rows), self.coverage)
+            return self.impute(rows), np.array(ends)
+        self._before = copy(model)
+        filled, *both = model.partial_fit_interval(self._named(rows), self.coverage)
+        return restore_columns(np.asarray(filled, np.float64), self.model), np.array(both)
+
     def learn(self, rows: Array) -> None:
         """Learn from rows that were imputed and written, unless `impute` did."""
         if self._waits(self._before) and not self.frozen:
@@ -95,7 +116,8 @@ class StreamModel:
 
     def _named(self, rows: Array) -> Any:
         """Return rows, n x m, with the names of the columns, which scikit-learn compares."""
-        return rows if self.names is None else pa.table(dict(zip(self.names, rows.T, strict=True)))
+        names = self.wanted if self.is_new else self.names
+        return rows if names is None else pa.table(dict(zip(names, rows.T, strict=True)))
 
     def _waits(self, model: Model) -> bool:
         """Return whether rows are imputed first and learned from later."""
@@ -103,14 +125,33 @@ class StreamModel:
         return self.frozen or (is_fitted and isinstance(model, OnlineImputer))
 
 
-def open_model(path: Path, reporter: Reporter, *, frozen: bool) -> StreamModel:
-    """Return the model of a file, or a new one if the file does not exist."""
+def open_model(
+    path: Path,
+    reporter: Reporter,
+    *,
+    frozen: bool,
+    time: str | None = None,
+    coverage: float | None = None,
+) -> StreamModel:
+    """Return the model of a file, or a new one if the file does not exist.
+
+    `time` is the column with the times of rows, `coverage` that of intervals.
+    """
     if not path.exists():
         if frozen:
             raise ModelFileError(path, "No such file. Omit --frozen to start a new model.")
         reporter.note(f"{path.name} does not exist: a new model learns from the first rows on.")
-        return StreamModel(OnlineImputer(random_state=0), frozen=False)
+        order = "auto" if time is None else time
+        if time in ORDERS:
+            raise ParameterError("time", f"must not be {time!r}, which has another meaning.")
+        new = OnlineImputer(random_state=0, time=order)
+        return StreamModel(new, frozen=False, coverage=coverage)
     model = load_model(path)
+    if time is not None and (
+        not isinstance(model, OnlineImputer) or StreamModel(model, frozen=True).time_column != time
+    ):
+        problem = "This model does not take times from that column. Omit --time, or start anew."
+        raise ModelFileError(path, problem)
     if not isinstance(model, OnlineImputer | OnlineKFMC):
         time = getattr(model, "time", None)
         if time is not None and time is not False:  # 0 is a column
@@ -122,7 +163,9 @@ def open_model(path: Path, reporter: Reporter, *, frozen: bool) -> StreamModel:
         if not frozen:
             reporter.note(f"{path.name} is a model of a table: it imputes rows and learns nothing.")
         frozen = True
-    opened = StreamModel(model, frozen=frozen)
+    if coverage is not None and not isinstance(model, OnlineImputer):
+        raise ModelFileError(path, "This model has no intervals for streams. Omit --interval.")
+    opened = StreamModel(model, frozen=frozen, coverage=coverage)
     if frozen and not opened.is_fitted:
         raise ModelFileError(path, "The model has seen too few rows. Omit --frozen.")
     return opened

@@ -1,0 +1,99 @@
+"""The four filters of all features; those of many features work in blocks, at linear cost.
+
+What features of different blocks share is left to the model of the window.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from hirank._typing import Array
+from hirank.online.clock import Pace
+from hirank.online.filters import KINDS, FilterConfig, GaussianFilter
+from hirank.online.moments import RunningMoments
+
+
+class BankStep(NamedTuple):
+    """What the filters expect of a row, and the filters after it."""
+
+    imputed: Array  # K x m; conditional means, of observed entries given the others
+    variance: Array  # m; that of the level filter
+    after: FilterBank | None  # None if nothing was to be learned
+
+
+@dataclass(frozen=True)
+class FilterBank:
+    """Filters of each kind for each block of features: those of the first block, and so on."""
+
+    filters: tuple[GaussianFilter, ...]
+
+    @classmethod
+    def start(cls, m: int, config: FilterConfig) -> FilterBank:
+        """Return filters that have seen no rows."""
+        count = 1 if m <= config.largest_block else -(-m // config.usual_block)
+        sizes = [len(part) for part in np.array_split(np.arange(m), count)]
+        return cls(
+            tuple(GaussianFilter.start(kind, size, config) for size in sizes for kind in KINDS)
+        )
+
+    def blocks(self) -> Iterator[tuple[slice, tuple[GaussianFilter, ...]]]:
+        """Yield the features and the filters of each block."""
+        start, K = 0, len(KINDS)
+        for i in range(0, len(self.filters), K):
+            stop = start + len(self.filters[i].x)
+            yield slice(start, stop), self.filters[i : i + K]
+            start = stop
+
+    @property
+    def width(self) -> int:
+        """The number of features."""
+        return sum(len(one.x) for one in self.filters[:: len(KINDS)])
+
+    def add_features(self, count: int, config: FilterConfig) -> FilterBank:
+        """Return the filters with so many features more, in the last block if it is not full."""
+        last = self.filters[-len(KINDS) :]
+        if len(last[0].x) + count > config.largest_block:
+            return FilterBank(self.filters + FilterBank.start(count, config).filters)
+        grown = tuple(one.add_features(count, config) for one in last)
+        return FilterBank(self.filters[: -len(KINDS)] + grown)
+
+    def rescale(self, factor: Array, first: bool, config: FilterConfig) -> FilterBank:
+        """Return the filters in other units; see `GaussianFilter.rescale`."""
+        return FilterBank(
+            tuple(
+                one.rescale(factor[part], first, config)
+                for part, block in self.blocks()
+                for one in block
+            )
+        )
+
+    def last(self, kind: str) -> tuple[Array, Array]:
+        """Return the last row and the one before, m each, as the filters of a kind know them."""
+        some = self.filters[KINDS.index(kind) :: len(KINDS)]
+        return np.concatenate([one.x for one in some]), np.concatenate([one.before for one in some])
+
+    def step(
+        self, y: Array, moments: RunningMoments, pace: Pace, config: FilterConfig, *, learn: bool
+    ) -> BankStep:
+        """Return what the filters expect of a row y, m; with `learn`, also the filters after it."""
+        imputed, variance = np.empty((len(KINDS), len(y))), np.empty(len(y))
+        after: list[GaussianFilter] = []
+        for part, block in self.blocks():
+            own = moments if part.stop - part.start == len(y) else moments.at(part)
+            steps = [one.step(y[part], own, pace, config, learn=learn) for one in block]
+            imputed[:, part] = [step.imputed for step in steps]
+            variance[part] = steps[KINDS.index("level")].variance
+            after += [step.after for step in steps if step.after is not None]
+        return BankStep(imputed, variance, FilterBank(tuple(after)) if learn else None)
+
+    def check(self) -> None:
+        """Raise ValueError if the parts do not fit together."""
+        kinds = [one.kind for one in self.filters]
+        if not kinds or kinds != list(KINDS) * (len(kinds) // len(KINDS)):
+            raise ValueError(f"there must be the filters {', '.join(KINDS)} for each block")
+        if any(len({len(one.x) for one in block}) != 1 for _, block in self.blocks()):
+            raise ValueError("the filters of a block must describe the same features")
