@@ -276,6 +276,17 @@ def test_a_common_unit_is_compared_if_spreads_are_alike_but_differ(
         assert np.mean(common**2) == pytest.approx(1)
 
 
+@pytest.mark.parametrize(("loss", "families"), [(0.01, [POLY]), (0.03, [POLY, RBF])])
+def test_rbf_kernels_are_compared_unless_degree_2_is_far_ahead(
+    loss, families, quadratic, run_known
+):
+    data = make_data(*quadratic)
+
+    trials = run_known([loss], data, make_rival(data, 0.09))
+
+    assert [trial.family for trial in trials] == families
+
+
 @pytest.mark.parametrize(("losses", "better"), [((0.4, 0.5), 0), ((0.5, 0.4), 1)])
 def test_rbf_kernels_take_the_better_units(losses, better, quadratic, run_known):
     data = replace(make_data(*quadratic), spread=np.linspace(1, 3, 10))

@@ -92,6 +92,8 @@ class SchattenConfig:
     # given up while the table may be noisy
     probe_stages: int = 4  # after which paths are compared,
     max_ratio_units: float = 1.1  # the better ones of several units continue, and other kernels are
+    max_ratio_curved: float = 0.2  # error of degree 2 over that of the families before, up to which
+    # no RBF kernel is compared
     max_ratio_behind: float = 1.5  # and given up with more than so many times the lowest loss
     exact_tol: float = 0.3  # of refits where the family is far ahead of those before,
     max_ratio_exact: float = 0.7  # with an error of at most this part of theirs

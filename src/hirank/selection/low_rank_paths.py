@@ -179,7 +179,8 @@ class Comparison:
 
         Degree 1 is fitted if a linear family was best so far and is behind now. Otherwise a table
         of low rank would look curved where this penalty is only solved better. Neither is fitted
-        if degree 2 is perfect. RBF kernels are fitted as long as they get better.
+        if degree 2 is perfect. RBF kernels are fitted as long as they get better, unless degree 2
+        is far ahead of other families.
         """
         data, weights = self.data, best.spec.weights
         if data.monitor.late or best.loss < config.perfect_error:
@@ -188,6 +189,8 @@ class Comparison:
             spec = _poly(data, weights, config, degree=1)
             self._fit_unless_behind(spec, best, config.max_ratio_rough)
         fits: list[PathFit] = []
+        if best.loss < config.max_ratio_curved * self.rival < np.inf and not data.is_narrow:
+            return
         for bandwidth in config.bandwidths:
             if data.monitor.late:
                 return
