@@ -153,7 +153,8 @@ def test_refits_from_other_points_are_rough_on_the_way_to_the_last_stages(curve)
     steps, errors = [], []
     for limit in (0.0, np.inf):  # the error from which refits are rough: always, and never
         dictionary = replace(SMALL.dictionary, n_models=3, rough_refit_error=limit)
-        data = make_data(X, observed, replace(SMALL, dictionary=dictionary), max_iter=100)
+        config = replace(SMALL, dictionary=dictionary, large_size=0)
+        data = make_data(X, observed, config, max_iter=100)
         *_, trial = Dictionaries().trials(data, None)
         before = data.monitor.steps
 

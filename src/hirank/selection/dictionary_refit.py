@@ -100,10 +100,11 @@ def _refit_from_points(
 def _fit_stages(
     fitter: PathFitter, path: PathTrial, X: Array, D: Array, numbers: range
 ) -> list[StageEnd]:
-    """Fit stages to all observed entries; roughly on the way to the last ones of a noisy table."""
+    """Fit stages to all observed entries; on large noisy tables, all but the last ones roughly."""
     data, config = fitter.data, fitter.data.config.dictionary
-    count = len(numbers) - config.exact_stages if path.loss > config.rough_refit_error else 0
-    if count <= 0:
+    count = len(numbers) - config.exact_stages
+    exact = path.loss < config.rough_refit_error or not data.is_large
+    if exact or count <= 0:
         return fitter.fit_stages(data.observed, path.spec, X, D, numbers)
     tol = max(fitter.solver.tol, config.rough_tol * data.solver.tol)
     rough = replace(fitter, solver=replace(fitter.solver, tol=tol))
