@@ -45,9 +45,8 @@ class DictionaryConfig:
     # and for any that may have more points
     max_ratio_routed: float = 0.1  # error of routed dictionaries over that of their mixture
     rough_tol: float = 10.0  # times `tol` on noisy tables, where the ends of stages gain little
-    rough_refit_error: float = 0.05  # error above which refits of large tables are rough, but for
-    exact_stages: int = 2  # the last so many stages
-    ahead: float = 0.95  # error over that of other families from which `tol` is exact after all
+    ahead: float = 0.95  # error over that of other families from which `tol` is exact after all,
+    rough_error: float = 0.05  # but on large tables only with at most this error
     perfect_error: float = 1e-3  # error that needs no improvement
     max_restart_points: int = 240  # larger dictionaries never gained from a second path
     max_points_many: int = 120  # points up to which `n_models` dictionaries are averaged

@@ -191,7 +191,8 @@ class _DictionarySearch:
         """Return all paths that were fitted, the preferred one last.
 
         On noisy tables, where the loss of other families is large and no dictionary is ahead after
-        a few stages, stages are fitted roughly (docs/notes/selection.md).
+        a few stages, stages are fitted roughly (docs/notes/selection.md). On large tables they also
+        are where a dictionary is ahead, unless it is nearly exact.
         """
         config, exact = self.config, self.fitter.solver
         if config.exact_error < self.rival < np.inf:
@@ -201,7 +202,10 @@ class _DictionarySearch:
         done = self._probe(specs)
         best = done[-1]
         if best.loss < config.ahead * self.rival:
-            self.fitter = replace(self.fitter, solver=exact, restarts=True)
+            data = self.fitter.data if self.whole is None else self.whole[0]
+            stays_rough = data.is_large and best.loss > config.rough_error
+            solver = self.fitter.solver if stays_rough else exact
+            self.fitter = replace(self.fitter, solver=solver, restarts=True)
         nearly_exact = self.rival < config.exact_error
         max_ratio = config.max_ratio_exact if nearly_exact else config.max_ratio
         if best.spec.first:
