@@ -9,6 +9,7 @@ from helpers.selection import CONFIG, SMALL, make_data, with_other_values
 from hirank.core.init import soft_impute
 from hirank.datasets import polynomial_manifolds
 from hirank.optim.trace import Monitor
+from hirank.selection.candidates import ColumnMeans
 from hirank.selection.dictionary_path import PathFitter
 from hirank.selection.dictionary_search import (
     Dictionaries,
@@ -215,19 +216,19 @@ def test_no_dictionary_is_fitted_where_another_family_is_perfect(curve):
     assert not [*Dictionaries().trials(data, replace(trial, loss=1e-9))]
 
 
-def test_refits_from_other_points_are_rough_on_the_way_to_the_last_stages(curve):
+def test_stages_of_a_large_noisy_table_are_rough_where_a_dictionary_is_ahead(curve):
     X, observed = curve
-    steps, errors = [], []
-    for limit in (0.0, np.inf):  # the error from which refits are rough: always, and never
-        dictionary = replace(SMALL.dictionary, n_models=3, rough_refit_error=limit)
-        data = make_data(X, observed, replace(SMALL, dictionary=dictionary), max_iter=100)
-        *_, trial = Dictionaries().trials(data, None)
-        before = data.monitor.steps
+    X = X + 0.2 * np.random.default_rng(0).normal(size=X.shape)
+    tolerances, losses = [], []
+    for size in (0, 10**9):  # a table counts as large, or not
+        data = make_data(X, observed, replace(SMALL, large_size=size), max_iter=100)
+        (means,) = ColumnMeans().trials(data, None)
 
-        *_, last = Dictionaries().refit(trial, data, 3)
+        *_, trial = Dictionaries().trials(data, means)
 
-        steps.append(data.monitor.steps - before)
-        errors.append(np.abs(last.filled - X)[~observed].mean())
+        assert trial.loss < 0.9 * means.loss
+        tolerances.append(trial.state.fitter.solver.tol / data.solver.tol)
+        losses.append(trial.loss)
 
-    assert steps[0] < 0.95 * steps[1]
-    assert errors[0] < 1.2 * errors[1]
+    assert tolerances == [10.0, 1.0]
+    assert losses[0] < 1.1 * losses[1]

@@ -8,11 +8,10 @@ from helpers.selection import SMALL, make_data, run_search
 
 from hirank.models.als import Factors
 from hirank.selection.candidates import LowRank
-from hirank.selection.config import NoiseConfig
 from hirank.selection.noise_level import noise_level, only_noise_left
 
 MASKING = replace(SMALL.masking, max_folds=1)
-LARGE = replace(SMALL, masking=MASKING, noise=NoiseConfig(min_entries=5000))
+LARGE = replace(SMALL, masking=MASKING, large_size=5000)
 
 
 def missing(rng, X):
@@ -51,7 +50,7 @@ def families(table, config):
 
 
 def test_curved_models_are_left_out_where_only_noise_is_left(plane):
-    small = replace(LARGE, noise=NoiseConfig())
+    small = replace(LARGE, large_size=100_000)
 
     assert families(plane, LARGE) <= {
         "column means",

@@ -12,6 +12,7 @@ from hirank.datasets import polynomial_manifolds
 from hirank.models.em import EMConfig
 from hirank.models.mixture import Mixture
 from hirank.models.routed import RoutedDictionaries
+from hirank.optim.trace import Monitor
 from hirank.selection.candidates import ColumnMeans, GaussianMixtures, LowRank
 from hirank.selection.config import RoutedConfig
 from hirank.selection.dictionary_search import Dictionaries
@@ -202,3 +203,23 @@ def test_a_search_selects_the_family_for_curved_pieces(surfaces):
     assert any(isinstance(one, RoutedDictionaries) for one in selected.stack.models)
     again = selected.stack.complete(np.where(observed, X, 0), observed)
     np.testing.assert_allclose(again, selected.filled, rtol=1e-9, atol=1e-9)
+
+
+def test_stages_of_large_noisy_tables_end_early_and_lose_little(surfaces):
+    X, observed = surfaces
+    X = X + 0.5 * np.random.default_rng(2).normal(size=X.shape)
+    routed = replace(CONFIG.routed, clear_ratio=0.0, max_ratio=1e9, max_iter=100)
+    steps, losses = [], []
+    for size in (0, 10**9):  # a table counts as large, or not
+        config = replace(CONFIG, routed=routed, large_size=size)
+        data = make_data(X, observed, config, monitor=Monitor(), max_iter=100)
+        mixture = mixture_of(data)
+        before = data.monitor.steps
+
+        (trial,) = fit(data, mixture)
+
+        steps.append(data.monitor.steps - before)
+        losses.append(trial.loss)
+
+    assert steps[0] < 0.9 * steps[1]
+    assert losses[0] < 1.05 * losses[1]

@@ -10,6 +10,7 @@ from hirank.selection.candidates import ColumnMeans
 from hirank.selection.config import DictionaryConfig
 from hirank.selection.dictionary_search import Dictionaries
 from hirank.selection.row_sample import sample_rows, take_rows
+from hirank.selection.trial import SearchData
 
 
 @pytest.fixture
@@ -23,10 +24,10 @@ def long_curve(rng):
     return X, observed
 
 
-def on_rows(table, max_rows):
+def on_rows(table, max_rows, kind=SearchData):
     """Return data whose paths are compared on at most so many rows."""
     dictionary = DictionaryConfig(max_points=15, n_models=2, max_rows=max_rows)
-    return make_data(*table, replace(SMALL, dictionary=dictionary), max_iter=30)
+    return make_data(*table, replace(SMALL, dictionary=dictionary), kind=kind, max_iter=30)
 
 
 def test_rows_are_drawn_at_random_and_stay_in_order(rng):
@@ -57,7 +58,7 @@ def test_the_preferred_dictionary_is_fitted_to_all_rows_as_well_as_without_a_sam
     assert {one.filled[0].shape for one in others} == {(150, 5)}
     assert all(one.rejected for one in others)
     assert [one.shape for one in preferred.filled] == [(600, 5)] * 2
-    # 0.79 here, and 0.97 to 1.26 for the seeds 1 to 4.
+    # 1.06 here, and 0.97 to 1.26 for the seeds 1 to 4.
     assert preferred.loss < 1.25 * whole.loss
 
 
@@ -75,21 +76,26 @@ def test_refits_of_dictionaries_from_a_sample_impute_all_rows(long_curve):
     assert (first.filled != third.filled).any()
 
 
-def test_dictionaries_from_a_sample_do_not_see_held_out_entries(long_curve):
-    def preferred(data):
-        # All stages of all paths, so that fewer decisions depend on held-out entries.
-        config = replace(data.config.dictionary, probe_stages=7)
-        *_, trial = Dictionaries().trials(
-            replace(data, config=replace(data.config, dictionary=config)), None
-        )
-        return trial
+class NothingCompared(SearchData):
+    """Data on which all models are equally good, so that a search takes the same decisions."""
 
-    data = on_rows(long_curve, 150)
-    one, other = preferred(data), preferred(with_other_values(data, fold=1))
+    def loss(self, filled):
+        return 1.0
+
+    def can_improve(self, trial, others):
+        return True
+
+
+def test_dictionaries_from_a_sample_do_not_see_held_out_entries(long_curve):
+    data = on_rows(long_curve, 150, kind=NothingCompared)
+
+    (*_, one), (*_, other) = (
+        Dictionaries().trials(each, None) for each in (data, with_other_values(data))
+    )
 
     assert one.params == other.params
-    assert (one.filled[0] != other.filled[0]).any()
-    assert (one.filled[1] == other.filled[1]).all()
+    assert (one.filled[0] == other.filled[0]).all()
+    assert (one.filled[1] != other.filled[1]).any()  # there they are observed
 
 
 def test_paths_of_very_noisy_tables_are_compared_on_more_rows(long_curve, rng):

@@ -51,9 +51,8 @@ class DictionaryConfig:
     min_gain_late: float = 0.9  # error over that of a good start, from which the start is preferred
     max_ratio_routed: float = 0.1  # error of routed dictionaries over that of their mixture
     rough_tol: float = 10.0  # times `tol` on noisy tables, where the ends of stages gain little
-    rough_refit_error: float = 0.05  # error above which refits are rough as well, but for
-    exact_stages: int = 2  # the last so many stages
-    ahead: float = 0.95  # error over that of other families from which `tol` is exact after all
+    ahead: float = 0.95  # error over that of other families from which `tol` is exact after all,
+    rough_error: float = 0.05  # but on large tables only with at most this error
     perfect_error: float = 1e-3  # error that needs no improvement
     max_restart_points: int = 240  # larger dictionaries never gained from a second path
     max_points_many: int = 120  # points up to which `n_models` dictionaries are averaged
@@ -153,6 +152,7 @@ class RoutedConfig:
     max_points: int = 120
     bandwidths: tuple[float, ...] = (1.0, 1.5, 2.0, 5.0)  # of the stages
     max_iter: int = 100  # steps in each stage, unless the solver takes fewer
+    rough_tol: float = 10.0  # times `tol` on large tables where they gain little
     n_probes: int = 3  # components that are fitted first
     clear_ratio: float = 0.5  # their error over that of the mixture, which needs no comparison
     max_ratio: float = 1.05  # the same, below which all components are fitted
@@ -176,7 +176,6 @@ class ExactConfig:
 class NoiseConfig:
     """When a linear model of a large table leaves only noise (docs/notes/large_tables.md)."""
 
-    min_entries: int = 100_000  # of the table; in smaller ones, curved models take little time
     max_ratio: float = 1.12  # error at held-out entries over the noise in those that were fitted
 
 
@@ -184,6 +183,9 @@ class NoiseConfig:
 class SearchConfig:
     """Constants of the whole search."""
 
+    # Entries of a table from which time is saved at the cost of some chance in what is selected
+    # (docs/notes/large_tables.md).
+    large_size: int = 100_000
     # Error of the best other family in standard deviations, above which a table is very noisy: rows
     # that fit badly do not restart from elsewhere (docs/notes/selection.md).
     noisy_error: float = 0.4

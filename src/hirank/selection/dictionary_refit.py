@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import partial
 
 import numpy as np
 
 from hirank._typing import Array, IntArray
 from hirank.selection.config import DictionaryConfig
-from hirank.selection.dictionary_path import PathFitter, PathTrial, StageEnd
+from hirank.selection.dictionary_path import PathFitter, PathTrial
 from hirank.selection.row_sample import fit_last_stage, make_dictionary, sample_rows
 from hirank.selection.trial import Refit, Trial
 
@@ -90,23 +89,8 @@ def _refit_from_points(
         first = max(first, path.last_stage - data.config.dictionary.member_stages)
     numbers = range(first, path.last_stage + 1)
     if rows is None or len(rows) == len(X) or len(numbers) == 1:
-        ends = _fit_stages(fitter, path, X, D, numbers)
+        ends = fitter.fit_stages(data.observed, spec, X, D, numbers)
     else:
         ends = fitter.fit_stages(data.observed[rows], spec, X[rows], D, numbers)
         ends[-1] = fit_last_stage(fitter, spec, ends, first, data.observed)
     return Refit(ends[-1].X, make_dictionary(fitter, spec, ends, first))
-
-
-def _fit_stages(
-    fitter: PathFitter, path: PathTrial, X: Array, D: Array, numbers: range
-) -> list[StageEnd]:
-    """Fit stages to all observed entries; roughly on the way to the last ones of a noisy table."""
-    data, config = fitter.data, fitter.data.config.dictionary
-    count = len(numbers) - config.exact_stages if path.loss > config.rough_refit_error else 0
-    if count <= 0:
-        return fitter.fit_stages(data.observed, path.spec, X, D, numbers)
-    tol = max(fitter.solver.tol, config.rough_tol * data.solver.tol)
-    rough = replace(fitter, solver=replace(fitter.solver, tol=tol))
-    ends = rough.fit_stages(data.observed, path.spec, X, D, numbers[:count])
-    more = fitter.fit_stages(data.observed, path.spec, ends[-1].X, ends[-1].D, numbers[count:])
-    return [*ends, *more]

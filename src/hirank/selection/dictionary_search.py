@@ -206,7 +206,8 @@ class _DictionarySearch:
         """Return all paths that were fitted, the preferred one last.
 
         On noisy tables, where the loss of other families is large and no dictionary is ahead after
-        a few stages, stages are fitted roughly (docs/notes/selection.md).
+        a few stages, stages are fitted roughly (docs/notes/selection.md). On large tables they also
+        are where a dictionary is ahead, unless it is nearly exact.
         """
         config, exact = self.config, self.fitter.solver
         if self.is_noisy:
@@ -216,7 +217,10 @@ class _DictionarySearch:
         done = self._probe(specs)
         best = done[-1]
         if best.loss < config.ahead * self.rival:
-            self.fitter = replace(self.fitter, solver=exact, restarts=True, rough=False)
+            data = self.fitter.data if self.whole is None else self.whole[0]
+            stays_rough = data.is_large and best.loss > config.rough_error
+            solver = self.fitter.solver if stays_rough else exact
+            self.fitter = replace(self.fitter, solver=solver, restarts=True, rough=False)
         nearly_exact = self.rival < config.exact_error
         max_ratio = config.max_ratio_exact if nearly_exact else config.max_ratio
         if best.spec.first:

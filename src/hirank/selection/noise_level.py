@@ -22,8 +22,8 @@ def only_noise_left(trials: Sequence[Trial], data: SearchData) -> bool:
     config = data.config.noise
     best = min(trials, key=lambda one: one.loss, default=None)
     factors = next((one.state for one in trials if isinstance(one.candidate, LowRank)), None)
-    small = data.X.size < config.min_entries or len(data.folds) > 1
-    if small or best is None or factors is None or not best.linear:
+    compared = data.is_large and len(data.folds) == 1
+    if not compared or best is None or factors is None or not best.linear:
         return False
     errors = data.at_held_out(best.filled) - data.truth
     level = noise_level(factors.factors, data.X, data.training[0])

@@ -38,6 +38,7 @@ class RoutedState:
     models: list[RoutedDictionaries]
     stage: int
     mixture: Trial  # whose components they belong to
+    rough: bool = False  # whether stages end early
 
 
 @dataclass(frozen=True)
@@ -64,18 +65,19 @@ class Routed:
                 training,
                 data,
                 probe.n_stages,
+                rough=probe.rough,
             )
             for fold, training in enumerate(data.training)
         ]
         if any(not ends for fit in fits for ends in fit.ends):  # there was no time for all
             return
         stage = _best_stage([held_out_errors(fit, data, fold) for fold, fit in enumerate(fits)])
-        yield self._scored(fits, stage, mixture, data, began)
+        yield self._scored(fits, RoutedState([], stage, mixture, probe.rough), data, began)
 
     def _scored(
-        self, fits: list[RoutedFit], stage: int, mixture: Trial, data: SearchData, began: float
+        self, fits: list[RoutedFit], state: RoutedState, data: SearchData, began: float
     ) -> Trial:
-        models = [fit.model(stage, data) for fit in fits]
+        models = [fit.model(state.stage, data) for fit in fits]
         filled = [
             model.complete(np.where(training, data.X, 0), training)
             for model, training in zip(models, data.training, strict=True)
@@ -83,7 +85,7 @@ class Routed:
         size = len(models[0])
         params: dict[str, Any] = {"kernel": "rbf", "n_components": size}
         label = f"{self.family} ({plural(size, 'component')})"
-        seconds, state = perf_counter() - began, RoutedState(models, stage, mixture)
+        seconds, state = perf_counter() - began, replace(state, models=models)
         return Trial.scored(self, label, params, filled, data, seconds, state=state).report(data)
 
     @classmethod
@@ -97,7 +99,7 @@ class Routed:
         state: RoutedState = trial.state
         model = state.models[0]
         if not data.monitor.stopped:
-            model = _refit_last_stage(model, state.stage, trial.filled[0], data)
+            model = _refit_last_stage(model, state, trial.filled[0], data)
         return [Refit(model.complete(data.X, data.observed), model)]
 
 
@@ -121,6 +123,7 @@ class _Probe(NamedTuple):
     ratio: float  # their loss over that of the mixture at the same entries
     size: int = 0  # components of the mixture
     n_stages: int = 0  # of the path, to the best one
+    rough: bool = False  # whether dictionaries gain so little that their stages may end early
 
 
 def _select_size(mixture: Trial, data: SearchData) -> _Probe | None:
@@ -136,7 +139,10 @@ def _select_size(mixture: Trial, data: SearchData) -> _Probe | None:
         routing = _merge_and_route(mixture, 0, size, data)
         if len(routing.rows) < config.min_components:
             break
-        probe = _probe(routing, mixture, data)._replace(size=size)
+        probe = _probe(routing, mixture, data, rough=best.rough)
+        # Where dictionaries are little better than the mixture, the table is noisy.
+        noisy = data.is_large and probe.ratio >= config.clear_ratio
+        probe = probe._replace(size=size, rough=noisy)
         if probe.ratio >= best.ratio:
             break
         best = probe
@@ -146,7 +152,7 @@ def _select_size(mixture: Trial, data: SearchData) -> _Probe | None:
     return best if best.ratio < config.max_ratio else None
 
 
-def _probe(routing: Routing, mixture: Trial, data: SearchData) -> _Probe:
+def _probe(routing: Routing, mixture: Trial, data: SearchData, *, rough: bool) -> _Probe:
     """Return the loss of some dictionaries over that of the mixture at the same entries.
 
     Components of medium size are taken: the largest ones often consist of several pieces.
@@ -159,7 +165,7 @@ def _probe(routing: Routing, mixture: Trial, data: SearchData) -> _Probe:
     before = (mixture.filled[0] - data.X)[rows][data.folds[0][rows]]
     if not before.any():
         return _Probe(np.inf)
-    fit = fit_components(probe, mixture.filled[0], data.training[0], data)
+    fit = fit_components(probe, mixture.filled[0], data.training[0], data, rough=rough)
     errors = held_out_errors(fit, data, 0)
     if not errors:  # there was no time
         return _Probe(np.inf)
@@ -174,13 +180,13 @@ def _best_stage(residuals: Sequence[list[Array]]) -> int:
 
 
 def _refit_last_stage(
-    model: RoutedDictionaries, stage: int, filled: Array, data: SearchData
+    model: RoutedDictionaries, state: RoutedState, filled: Array, data: SearchData
 ) -> RoutedDictionaries:
     """Fit the last stage to all observed entries, from a table that the model imputed, n x v.
 
     Components that are left with few confident rows keep the dictionary that they have.
     """
-    config, fitter = data.config.routed, make_fitter(data)
+    config, fitter = data.config.routed, make_fitter(data, rough=state.rough)
     start = np.where(data.observed, data.X, filled)
     rows = confident_rows(model.router.shares(data.X, data.observed), config)
 
@@ -193,7 +199,7 @@ def _refit_last_stage(
             x, dictionary.D, observed, dictionary.settings[-1], fitter.data.workers, data.bounds
         )
         spec = make_spec(len(x), config)
-        end = fitter.fit_stages(observed, spec, x, D, range(stage, stage + 1))[-1]
+        end = fitter.fit_stages(observed, spec, x, D, range(state.stage, state.stage + 1))[-1]
         settings = (*dictionary.settings[:-1], end.setting)
         fitted = replace(dictionary, D=end.D, settings=settings)
         return fitted, float(np.median(measure_residuals(fitted, end.X)))

@@ -65,6 +65,8 @@ def fit_components(
     observed: BoolArray,
     data: SearchData,
     n_stages: int | None = None,
+    *,
+    rough: bool = False,
 ) -> RoutedFit:
     """Fit a dictionary to the rows of each component of an imputed table, n x v.
 
@@ -72,7 +74,7 @@ def fit_components(
 
     The stages of a component are an empty list if there was no time left for it.
     """
-    fitter = make_fitter(data)
+    fitter = make_fitter(data, rough=rough)
     start = clip_missing(data.bounds, filled, observed)
     specs = [make_spec(len(rows), data.config.routed) for rows in routing.rows]
     points = [
@@ -90,11 +92,12 @@ def fit_components(
     return RoutedFit(routing, [*data.workers.map(fit, range(len(specs)), np.inf)])
 
 
-def make_fitter(data: SearchData) -> PathFitter:
-    """Return what fits the dictionary of one component."""
+def make_fitter(data: SearchData, *, rough: bool = False) -> PathFitter:
+    """Return what fits the dictionary of one component; stages of noisy tables end early."""
     config = data.config.routed
-    solver = replace(data.solver, max_iter=min(config.max_iter, data.solver.max_iter))
-    return PathFitter(data, solver)
+    tol = data.solver.tol * (config.rough_tol if rough else 1)
+    max_iter = min(config.max_iter, data.solver.max_iter)
+    return PathFitter(data, replace(data.solver, max_iter=max_iter, tol=tol))
 
 
 def make_spec(n: int, config: RoutedConfig) -> DictionarySpec:

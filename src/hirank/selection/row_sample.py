@@ -34,14 +34,18 @@ def take_rows(data: SearchData, rows: IntArray) -> SearchData:
 
 
 def fit_all_rows(fitter: PathFitter, path: PathTrial) -> PathTrial:
-    """Fit the best stage of a path, which was fitted to some rows, to all rows of each fold."""
-    data, spec, ends = fitter.data, path.spec, path.ends[: path.best + 1]
+    """Fit the best stage of a path, which was fitted to some rows, to all rows of each fold.
+
+    Not the latest one that is about as good: with more rows, later stages get worse by more.
+    """
+    best = int(np.argmin(path.losses))
+    data, spec, ends = fitter.data, path.spec, path.ends[: best + 1]
     last = [
         fit_last_stage(fitter, spec, [stage[fold] for stage in ends], path.first, training)
         for fold, training in enumerate(data.training)
     ]
     # Losses before are of other entries.
-    losses = [np.inf] * path.best + [data.loss([end.X for end in last])]
+    losses = [np.inf] * best + [data.loss([end.X for end in last])]
     return replace(path, data=data, ends=[*ends[:-1], last], losses=losses)
 
 

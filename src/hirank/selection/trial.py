@@ -60,6 +60,11 @@ class SearchData:
         """The entries that each fold leaves to fit on, n x v each."""
         return [self.observed & ~held_out for held_out in self.folds]
 
+    @property
+    def is_large(self) -> bool:
+        """Whether time counts more than the last percent of an error."""
+        return self.X.size >= self.config.large_size
+
     def step_cost(self, r: int) -> float:
         """Return the multiplications of a step of a dictionary of r points, for `Workers.map`."""
         n, v = self.X.shape
