@@ -127,8 +127,12 @@ def test_threads_end_with_the_context():
 @pytest.mark.skipif(os.name != "posix", reason="sends a signal")
 def test_an_interrupt_ends_the_computation_at_once():
     program = """
+        import signal
         import time
         from hirank.core.threads import Workers
+
+        # Where tests run in the background, SIGINT is ignored.
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
         def work(block):
             print("working\\n", end="", flush=True)  # in one piece
