@@ -1,13 +1,16 @@
 """Models that were saved and loaded: the same to the bit, on one instruction set."""
 
 import json
+import sys
 import warnings
+from concurrent.futures import ThreadPoolExecutor
 from copy import copy
 from dataclasses import dataclass, replace
 from pathlib import Path
 from unittest import mock
 
 import numpy as np
+import pandas as pd
 import pytest
 from helpers.estimators import FAST_SEARCH
 from helpers.model_mutations import pack, unpack
@@ -17,7 +20,7 @@ from sklearn.exceptions import NotFittedError
 
 import hirank
 from hirank import KFMC, Imputer, OnlineImputer, OnlineKFMC
-from hirank.estimators.saving import get_state
+from hirank.estimators.saving import from_bytes, get_state, to_bytes
 from hirank.exceptions import ModelFileError
 from hirank.kernels import RBF, Poly
 from hirank.persistence.container import FORMAT, read, read_header, write
@@ -436,3 +439,21 @@ def test_files_of_this_format_are_read(name):
         assert model.partial_fit(X).n_samples_seen_ == 90 + len(X)
     else:
         assert model.get_feature_names_out().tolist() == ["a", "b", "c"]
+
+
+def test_models_are_read_in_several_threads_without_the_warnings_of_their_check():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 1)) + rng.normal(size=(60, 3)) / 5
+    frame = pd.DataFrame(X, columns=list("abc")).mask(rng.random(X.shape) < 0.2)
+    data = to_bytes(Imputer(max_iter=10, random_state=0).fit(frame))  # the check has no names
+
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-5)
+    try:
+        with warnings.catch_warnings(), ThreadPoolExecutor(4) as pool:
+            warnings.simplefilter("error")
+            models = list(pool.map(from_bytes, [data] * 150))
+    finally:
+        sys.setswitchinterval(before)
+
+    assert len(models) == 150

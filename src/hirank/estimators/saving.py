@@ -6,6 +6,7 @@ import platform
 import warnings
 from collections.abc import Mapping
 from importlib.metadata import version
+from threading import Lock
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import numpy as np
@@ -54,6 +55,8 @@ def save(model: Model, path: PathLike, notes: Mapping[str, Any] | None = None) -
         file.write(data)
 
 
+_quiet = Lock()
+"""Held while warnings are ignored: filters are those of all threads, and two must not overlap."""
 NOT_CHECKED = ("summary", "stream")
 """Facts in the header that are not compared with the model when it is read."""
 
@@ -114,6 +117,7 @@ def load(path: PathLike) -> Model:
     --------
     >>> import tempfile
     >>> from pathlib import Path
+    from threading import Lock
     >>> import numpy as np
     >>> import hirank
     >>> t = np.linspace(-1, 1, 60)
@@ -239,7 +243,7 @@ def _try_out(model: Model) -> None:
     rows = np.where([every_second, ~every_second], means, np.nan)
     if getattr(model, "_has_times", False):
         rows, means = model._widen(rows, 0.0), model._widen(means, 0.0)
-    with warnings.catch_warnings(), np.errstate(all="ignore"):
+    with _quiet, warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
         filled = np.asarray(model.transform(rows))
         if getattr(record, "calibration", None) is not None:
