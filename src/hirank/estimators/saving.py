@@ -6,7 +6,7 @@ import platform
 import warnings
 from collections.abc import Mapping
 from importlib.metadata import version
-from threading import Lock
+from threading import RLock
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import numpy as np
@@ -55,8 +55,9 @@ def save(model: Model, path: PathLike, notes: Mapping[str, Any] | None = None) -
         file.write(data)
 
 
-_quiet = Lock()
-"""Held while warnings are ignored: filters are those of all threads, and two must not overlap."""
+_reading = RLock()
+"""Held while a model is read: it is tried out without warnings, whose filters are those of all
+threads, and the reader of arrays is not safe in several threads of Python 3.11 either."""
 NOT_CHECKED = ("summary", "stream")
 """Facts in the header that are not compared with the model when it is read."""
 
@@ -117,7 +118,6 @@ def load(path: PathLike) -> Model:
     --------
     >>> import tempfile
     >>> from pathlib import Path
-    from threading import Lock
     >>> import numpy as np
     >>> import hirank
     >>> t = np.linspace(-1, 1, 60)
@@ -130,12 +130,14 @@ def load(path: PathLike) -> Model:
     >>> restored.stop_reason_ == model.stop_reason_
     True
     """
-    return _restore(*read(path), path)
+    with _reading:
+        return _restore(*read(path), path)
 
 
 def from_bytes(data: bytes) -> Model:
     """Restore a model from the bytes that `to_bytes` returned."""
-    return _restore(*unpack(data, IN_MEMORY), IN_MEMORY)
+    with _reading:
+        return _restore(*unpack(data, IN_MEMORY), IN_MEMORY)
 
 
 def _restore(header: Mapping[str, Any], state: Any, path: PathLike) -> Model:
@@ -243,7 +245,7 @@ def _try_out(model: Model) -> None:
     rows = np.where([every_second, ~every_second], means, np.nan)
     if getattr(model, "_has_times", False):
         rows, means = model._widen(rows, 0.0), model._widen(means, 0.0)
-    with _quiet, warnings.catch_warnings(), np.errstate(all="ignore"):
+    with _reading, warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
         filled = np.asarray(model.transform(rows))
         if getattr(record, "calibration", None) is not None:
