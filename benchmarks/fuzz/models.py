@@ -35,4 +35,5 @@ if __name__ == "__main__":
     print(f"{total} mutated files in {perf_counter() - began:.0f} s: {outcome.counts}")
     print(f"{outcome.checksums} had a wrong checksum; all others reached the decoder")
     print(f"largest time to load and use a file: {outcome.max_seconds:.2f} s")
-    print(f"largest growth of memory beyond three times the file: {outcome.max_megabytes:.1f} MB")
+    megabytes = f"{outcome.max_megabytes:.1f} MB"
+    print(f"most memory to load and use a file, beyond three times its size: {megabytes}")
