@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from hirank import Imputer
 from hirank._typing import Array
+from hirank.cli.column_notes import notation_notes
 from hirank.cli.intervals import Intervals, check_columns, check_coverage, compute_intervals
 from hirank.cli.models import (
     describe_lacking,
@@ -68,6 +69,9 @@ def run(options: Apply, reporter: Reporter) -> None:
     ):
         for part in [file.read()] if saved.in_time else file.chunks(options.rows):
             reporter.table = part
+            if not rows:
+                for note in notation_notes(part):
+                    reporter.note(note)
             filled, intervals = saved.impute(part)
             writer.write(part, filled, {} if intervals is None else intervals.to_columns(part))
             empty = np.isnan(part.numbers)

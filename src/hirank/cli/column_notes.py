@@ -25,10 +25,7 @@ def column_notes(file: TableFile, table: Table, known: Sequence[str | None]) -> 
         yield f"Columns that are not numeric: {quoted(text)}.{almost_numeric(table)}"
     if file.numbered:
         yield f"Columns with the name of another one were numbered: {quoted(file.numbered)}."
-    written = [_example(table, name) for name in table.notations]
-    if written:
-        listed = abbreviated(written, MAX_EXAMPLES)
-        yield f"Numbers with a unit or with marks of thousands: {listed}."
+    yield from notation_notes(table)
     columns = list(zip(table.numeric, table.numbers.T, strict=True))
     empty = [name for name, x in columns if np.isnan(x).all()]
     if empty:
@@ -40,6 +37,14 @@ def column_notes(file: TableFile, table: Table, known: Sequence[str | None]) -> 
         )
         values = " ".join(f"--missing={value:g}" for value in dict.fromkeys(v for _, v, _ in found))
         yield f"Values far from all others: {cells}. If they mark missing values, pass {values}."
+
+
+def notation_notes(table: Table) -> Iterator[str]:
+    """Yield how numbers with a unit or with marks of thousands were read, if there are any."""
+    written = [_example(table, name) for name in table.notations]
+    if written:
+        listed = abbreviated(written, MAX_EXAMPLES)
+        yield f"Numbers with a unit or with marks of thousands: {listed}."
 
 
 def almost_numeric(table: Table) -> str:
@@ -61,7 +66,7 @@ def quoted(names: Iterable[object]) -> str:
 def _example(table: Table, name: str) -> str:
     """Return how the first number of a column was read."""
     x = table.numbers[:, table.numeric.index(name)]
-    row = int(np.flatnonzero(~np.isnan(x))[0])
+    row = int(np.argmin(np.isnan(x)))
     return f"{table.column(name)[row].strip()} in {name!r} is {x[row]:.15g}"
 
 

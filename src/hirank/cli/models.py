@@ -57,7 +57,7 @@ def integer_names(model: Model) -> tuple[str, ...]:
     if names is None or not isinstance(model, hirank.Imputer):
         return ()
     columns = model._fitted.columns
-    return tuple(np.array(names, dtype=object)[columns.has_values][columns.whole])
+    return tuple(np.array(names, dtype=object)[columns.has_values][columns.decimals == 0])
 
 
 def match_columns(own: Iterable[str], names: Iterable[str]) -> list[str]:

@@ -80,13 +80,24 @@ class Columns:
         return ScaledTable(scaled, seen[:, self.scaling.varying] & self.scaling.inliers(kept))
 
     @property
-    def whole(self) -> BoolArray:
-        """The features whose imputed values are integers, k."""
-        return (
-            self.integers
-            if self.imitated is None
-            else self.integers | (self.imitated.decimals == 0)
+    def limits(self) -> Bounds | None:
+        """The limits of imputed values, k: the bounds, and otherwise those of observed values."""
+        if self.imitated is None or self.bounds is None:
+            return self.bounds if self.imitated is None else self.imitated.limits
+        lower, upper = self.bounds.lower, self.bounds.upper
+        own = self.imitated.limits
+        return Bounds(
+            np.where(np.isfinite(lower), lower, np.minimum(own.lower, upper)),
+            np.where(np.isfinite(upper), upper, np.maximum(own.upper, lower)),
         )
+
+    @property
+    def decimals(self) -> IntArray:
+        """The decimals to which imputed values are rounded, k; -1 where they are not."""
+        decimals = (
+            np.full(len(self.integers), -1) if self.imitated is None else self.imitated.decimals
+        )
+        return np.where(self.integers, 0, decimals)
 
     def unscale(self, filled: Array, empty: BoolArray) -> Array:
         """Return imputed rows, n x v, in the units of the data, n x k; column means if empty."""
@@ -109,17 +120,18 @@ class Columns:
 
     def constrain(self, values: Array, *, rounded: bool = False) -> Array:
         """Return values, n x k, within the limits, and rounded if asked for."""
-        values, bounds = values.copy(), self.bounds
-        if self.imitated is not None:
-            values = self.imitated.imitate(values) if rounded else self.imitated.clip(values)
-        integers = self.integers & rounded
-        if bounds is not None:
-            values = np.clip(values, bounds.lower, bounds.upper).astype(values.dtype)
-        if integers.any():
-            values[:, integers] = np.round(values[:, integers])
-            if bounds is not None:
-                lower, upper = np.ceil(bounds.lower[integers]), np.floor(bounds.upper[integers])
-                values[:, integers] = np.clip(values[:, integers], lower, upper)
+        values, limits, decimals = values.copy(), self.limits, self.decimals
+        if limits is not None:
+            values = np.clip(values, limits.lower, limits.upper).astype(values.dtype)
+        for d in np.unique(decimals[decimals >= 0]).tolist() if rounded else ():
+            some = decimals == d
+            values[:, some] = np.round(values[:, some], d)
+            if limits is not None:
+                lower = np.ceil(limits.lower[some] * 10**d) / 10**d
+                upper = np.floor(limits.upper[some] * 10**d) / 10**d
+                fits = lower <= upper  # otherwise no number with these decimals is allowed
+                lower, upper = np.where(fits, lower, -np.inf), np.where(fits, upper, np.inf)
+                values[:, some] = np.clip(values[:, some], lower, upper)
         return values
 
     def check(self) -> None:

@@ -35,18 +35,6 @@ class ObservedValues:
         decimals = np.array([_decimals(x) for x in columns], dtype=np.int64)
         return cls(decimals, Bounds(limits[:, 0].copy(), limits[:, 1].copy()))
 
-    def imitate(self, values: Array) -> Array:
-        """Return values, n x k, rounded to the decimals of their features and within the limits."""
-        rounded = values.copy()
-        for decimals in np.unique(self.decimals[self.decimals >= 0]).tolist():
-            some = self.decimals == decimals
-            rounded[:, some] = np.round(values[:, some], decimals)
-        return self.clip(rounded)
-
-    def clip(self, values: Array) -> Array:
-        """Return values, n x k, within the limits."""
-        return np.clip(values, self.limits.lower, self.limits.upper).astype(values.dtype)
-
     def check(self) -> None:
         """Raise ValueError if the parts do not fit together."""
         k = len(self.decimals)
