@@ -181,7 +181,7 @@ def test_the_families_that_estimates_are_made_of_exist(curved):
         fast_imputer().fit(curved.X)
 
     keys = {one.phase.name if isinstance(one, PhaseStarted) else one.family for one in events}
-    assert keys & set(SHARES) >= {"low rank", "dictionary", "REFIT"}
+    assert keys & set(SHARES) >= {"low-rank kernel (rbf)", "dictionary", "REFIT"}
 
 
 def test_subscribers_get_the_events_that_a_line_shows(curved, terminal):

@@ -11,16 +11,15 @@ from typing import Any, Protocol
 
 from hirank.optim.trace import PhaseStarted, ProgressEvent, Step
 
-# Share of a fit that is done at least, as a rule, when a trial of a family or a phase is reported:
-# between the lowest tenth and the median of benchmarks/program/estimates.py, since an estimate that
-# only falls has to begin high. The first families tell nothing: from 1 to 10 %.
+# Share of a fit that is done, as a rule, when a trial of a family or a phase is reported: those with
+# which most announced times are within a factor of two (docs/notes/progress.md). The families
+# before low-rank kernels tell nothing: after them a fit may end, or have only begun.
 SHARES: dict[str, float] = {
-    "low rank": 0.08,
-    "low-rank kernel (poly)": 0.19,
     "low-rank kernel (linear)": 0.25,
-    "low-rank kernel (rbf)": 0.4,
-    "dictionary": 0.55,
-    "REFIT": 0.75,
+    "low-rank kernel (poly)": 0.27,
+    "low-rank kernel (rbf)": 0.37,
+    "dictionary": 0.35,
+    "REFIT": 0.62,
     "OUT_OF_SAMPLE": 0.9,
 }
 BAR_WIDTH = 20
