@@ -11,8 +11,8 @@ from typing import Any, Protocol
 
 from hirank.optim.trace import PhaseStarted, ProgressEvent, Step
 
-# Share of a fit that is done, as a rule, when a trial of a family or a phase is reported: those with
-# which most announced times are within a factor of two (docs/notes/progress.md). The families
+# Share of a fit that is done, as a rule, when a trial of a family or a phase is reported: those
+# with which most announced times are within a factor of two (docs/notes/progress.md). Families
 # before low-rank kernels tell nothing: after them a fit may end, or have only begun.
 SHARES: dict[str, float] = {
     "low-rank kernel (linear)": 0.25,
