@@ -2,7 +2,7 @@
 
 Rows of one group follow each other, those of different groups do not. Groups share the window, its
 model and the errors at held-out entries; each has its own filters, covariances and clock, since
-devices that are put together are often less alike than their names (docs/notes/ordered_streams.md).
+devices that are put together are often less alike than their names (docs/notes/stream_groups.md).
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from itertools import groupby
 import numpy as np
 
 from hirank._typing import Array
-from hirank.online.buffer import column_means
 from hirank.online.clock import TimeCounts
 from hirank.online.config import WindowConfig
 from hirank.online.ordered import OrderedState
+from hirank.online.rescale import deviation
 from hirank.online.window import StreamState
 
 MAX_GROUPS = 1000
@@ -48,9 +48,9 @@ class GroupedStream(StreamState):
         """
         if self.model is not None:
             return self.model.unit
-        few = (~np.isnan(self.pending)).sum(axis=0) < 2
-        rows = np.where(few, 0.0, self.pending)
-        unit = np.nanstd(rows - column_means(rows), axis=0) if len(rows) else np.zeros(self.width)
+        unit = np.full(self.width, np.nan)
+        several = (~np.isnan(self.pending)).sum(axis=0) > 1
+        unit[several] = deviation(self.pending[:, several])
         return np.where(unit > 0, unit, np.nan)
 
     def with_filters(self, ordered: OrderedState | None, config: WindowConfig) -> GroupedStream:
