@@ -68,9 +68,10 @@ def take_labels(X: Any, key: str | int | None, names: Names) -> tuple[Any, Label
     """
     if key is None:
         return X, None
-    frame = nw.from_native(X, pass_through=True)
-    if isinstance(frame, nw.DataFrame):
-        return _take_from_frame(frame, key)
+    if not isinstance(X, np.ndarray):  # of which narwhals takes .1 ms to find that it is none
+        frame = nw.from_native(X, pass_through=True)
+        if isinstance(frame, nw.DataFrame):
+            return _take_from_frame(frame, key)
     table = X if isinstance(X, np.ndarray) else np.asarray(X, dtype=object)
     if table.ndim != 2 or not table.size:
         return X, None
