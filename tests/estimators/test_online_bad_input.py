@@ -202,14 +202,25 @@ def test_sensors_that_swap_are_followed(walks, tmp_path):
     assert errors_after(filled, truth, X, CHANGE + 50, slice(None)) < 0.5
 
 
+def test_uncertainty_stays_bounded_while_nothing_arrives(walks, tmp_path):
+    X = np.full((1500, 6), np.nan)
+    X[:100] = walks[1][:100]
+    X[-200:] = walks[1][-200:]
+    model, filled = arrive(X)
+    check(model, X, filled, tmp_path)
+    filters = in_order().partial_fit(X[:-200])._stream.arrivals.ordered.filters.filters
+    # 180; 1e37 if the covariances of a row without values were not kept symmetric.
+    assert max(np.abs(one.P).max() for one in filters) < 1e4
+
+
 @pytest.mark.slow
 def test_ten_thousand_rows_without_values_and_a_feature_that_comes_late(walks, tmp_path):
     X = np.full((10_000 + ROWS, 6), np.nan)
     X[10_000:] = walks[1]
     X[:ROWS, :3] = walks[1][:, :3]
     model, filled = arrive(X)
-    check(model, X, filled, tmp_path)
     assert model.n_samples_seen_ == len(X)
+    check(model, X, filled, tmp_path)
     late = np.tile(walks[1], (18, 1))
     late[:5000, 4] = np.nan
     model, filled = arrive(late)
