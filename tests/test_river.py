@@ -14,7 +14,7 @@ import polars as pl
 import pytest
 
 from hirank import OnlineImputer
-from hirank.exceptions import FeatureLimitWarning, ParameterError
+from hirank.exceptions import FeatureLimitWarning, InputError, ParameterError
 
 river = pytest.importorskip("river", reason='needs river: pip install "hirank[river]"')
 
@@ -395,3 +395,48 @@ def test_intervals_surround_missing_values_of_a_row():
     assert model.interval_one(rows_on_a_curve(1)[0]) == {}
     with pytest.raises(ParameterError, match="coverage"):
         model.interval_one({"a": 0.3}, coverage=2)
+
+
+def rows_of_devices(n):
+    """Dicts of two devices by turns: walks that are far apart, and their doubles."""
+    walks = np.cumsum(np.random.default_rng(0).normal(size=(n, 2)), axis=0) + np.array([0, 1000])
+    return [
+        {"device": f"pump {i % 2}", "a": float(walks[i, i % 2]), "b": 2 * float(walks[i, i % 2])}
+        for i in range(n)
+    ]
+
+
+@pytest.mark.parametrize("library", [pd.DataFrame, pl.DataFrame])
+def test_rows_of_a_group_follow_each_other(library):
+    rows = rows_of_devices(101)
+    model = learn(rows[:100], groups="device")
+    many = Imputer(**SMALL, seed=0, groups="device")
+    many.learn_many(library(rows[:100]))
+
+    out = model.transform_one({"device": "pump 0", "a": None})
+
+    assert out["device"] == "pump 0"
+    assert abs(out["a"] - rows[98]["a"]) < 10
+    assert many.transform_one({"device": "pump 0", "a": None}) == out
+    frame = library([{"device": "pump 0", "a": None, "b": 1.0}])
+    filled = many.transform_many(frame)
+    assert list(filled.columns) == ["device", "a", "b"]
+    assert filled["a"][0] == many.transform_one({"device": "pump 0", "b": 1.0})["a"]
+
+
+def test_forecasts_are_those_of_a_group():
+    model = learn(rows_of_devices(100), groups="device")
+    rows, intervals = model.forecast(3, group="pump 1")
+    assert len(rows) == len(intervals) == 3
+    assert set(rows[0]) == set(intervals[0]) == {"a", "b"}
+    assert all(900 < row["a"] < 1100 for row in rows)
+    lower, upper = intervals[0]["a"]
+    assert lower < rows[0]["a"] < upper
+
+
+@pytest.mark.parametrize("label", [{}, {"device": None}, {"device": math.nan}], ids=repr)
+def test_a_row_without_a_label_is_an_error(label):
+    model = learn(rows_of_devices(20), groups="device")
+    for method in (model.learn_one, model.transform_one, model.interval_one):
+        with pytest.raises(InputError, match="no label"):
+            method({"a": 1.0, **label})

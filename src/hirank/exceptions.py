@@ -214,7 +214,21 @@ class IrregularTimesWarning(UserWarning):
         rows = ", ".join(f"{plural(n, 'row')} {what}" for what, n in found.items() if n)
         return (
             f"Time column {self.column!r}: {rows}. They were used as if close to the usual step. "
-            "Sort the rows, and keep rows of different devices in streams of their own."
+            "Sort the rows. If they are from several devices, name the column of these: groups."
+        )
+
+
+@dataclass(eq=False)
+class GroupLimitWarning(UserWarning):
+    """A stream has more groups than `limit`; the filters of the oldest are forgotten."""
+
+    limit: int
+
+    def __str__(self) -> str:
+        return (
+            f"The stream has more than {self.limit} groups. With each further one, that without a "
+            "row for the longest time is forgotten, and starts anew if it comes back. Split the "
+            "groups among several streams to keep all."
         )
 
 

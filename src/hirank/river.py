@@ -15,6 +15,8 @@ from numpy.typing import NDArray
 
 from hirank._typing import Array, BoolArray
 from hirank.estimators import OnlineImputer
+from hirank.estimators.groups import Labels, read_labels
+from hirank.estimators.online_base import CheckedRows
 from hirank.estimators.online_imputer import ORDERS
 from hirank.exceptions import FeatureLimitWarning, warn
 from hirank.kernels import Kernel
@@ -65,6 +67,10 @@ class Imputer(base.MiniBatchTransformer):
         says that they are in order, evenly spaced. Another key is that of the times, numbers or
         datetimes, which are not imputed. Rows without any number count as time that passes. None
         takes each row by itself.
+    groups : key, optional
+        That of labels, text or numbers, of devices or other groups, which every row must have: rows
+        of one follow each other, those of different ones do not. It is not imputed. The filters of
+        1000 groups are kept, as in :class:`hirank.OnlineImputer`.
     max_features : int, default=1000
         Features that are learned from at most. Values of all others pass through untouched, with
         one warning.
@@ -118,6 +124,7 @@ class Imputer(base.MiniBatchTransformer):
         beta: float | None = None,
         drift_detection: str = "refit",
         time: Hashable = "auto",
+        groups: Hashable = None,
         max_features: int = 1000,
         seed: int | None = None,
     ) -> None:
@@ -130,6 +137,7 @@ class Imputer(base.MiniBatchTransformer):
         self.beta = beta
         self.drift_detection = drift_detection
         self.time = time
+        self.groups = groups
         self.max_features = max_features
         self.seed = seed
         self.model = OnlineImputer(
@@ -142,10 +150,11 @@ class Imputer(base.MiniBatchTransformer):
             beta=beta,
             drift_detection=drift_detection,
             time=0 if self._has_times else time,  # type: ignore[arg-type]
+            groups=None if groups is None else int(self._has_times),
             random_state=seed,
         )
         self.model._check_params()
-        self.features: dict[Hashable, int] = {time: 0} if self._has_times else {}
+        self.features: dict[Hashable, int] = {key: j for j, key in enumerate(self._side_keys)}
         self._full = False  # whether a feature had to be left out
 
     @property
@@ -156,6 +165,12 @@ class Imputer(base.MiniBatchTransformer):
     def _has_times(self) -> bool:
         """Whether rows have a key of times, which is the first column of the model."""
         return self.time is not None and self.time not in ORDERS
+
+    @property
+    def _side_keys(self) -> list[Hashable]:
+        """The keys that are not imputed, which are the first columns of the model."""
+        times = [self.time] if self._has_times else []
+        return times if self.groups is None else [*times, self.groups]
 
     def learn_one(self, x: dict[Hashable, Any]) -> None:
         """Learn from a row.
@@ -171,7 +186,7 @@ class Imputer(base.MiniBatchTransformer):
                 known[key] = number
         # Sorted, so that what is learned does not depend on the order of the keys.
         self._add(sorted(known.keys() - self.features.keys(), key=repr))
-        self._learn(self._row(known))
+        self._learn(self._row(known), self._labels([x.get(self.groups)]))
 
     def transform_one(self, x: dict[Hashable, Any]) -> dict[Hashable, Any]:
         """Impute a row with the model as it stands. Nothing is learned.
@@ -188,12 +203,12 @@ class Imputer(base.MiniBatchTransformer):
         """
         numbers = {key: self._number(key, value) for key, value in x.items()}
         missing = [k for k, number in numbers.items() if number is not None and math.isnan(number)]
-        imputed = [key for key in self.features if key != self.time or not self._has_times]
+        imputed = [key for key in self.features if key not in self._side_keys]
         out = {k: v for k, v in x.items() if k in self.features or k not in missing}
         out.update(dict.fromkeys(key for key in imputed if key not in x))
         to_impute = [key for key in imputed if key in missing or key not in x]
         if to_impute:
-            filled = self._impute(self._row(numbers))[0]
+            filled = self._impute(self._row(numbers), self._labels([x.get(self.groups)]))[0]
             out.update((key, float(filled[self.features[key]])) for key in to_impute)
         return out
 
@@ -221,14 +236,54 @@ class Imputer(base.MiniBatchTransformer):
         row = self._row(numbers)
         if not self.features or not np.isnan(row).any() or not hasattr(self.model, "_stream"):
             return {}
-        values, times = self.model._split(row, {}, self.model._stream)
-        found = self.model._stream.complete(
-            values, self.model._config(), coverage=coverage, **times
-        )
+        rows = self._checked(row, self._labels([x.get(self.groups)]))
+        values, more = self.model._split(rows, self.model._stream)
+        found = self.model._stream.complete(values, self.model._config(), coverage=coverage, **more)
         _, lower, upper = self.model._widen(found, math.nan)[:, 0]
         missing = [key for key in self.features if math.isnan(numbers.get(key, math.nan) or 0.0)]
         ends = {k: (float(lower[j]), float(upper[j])) for k, j in self.features.items()}
         return {key: ends[key] for key in missing if not math.isnan(ends[key][0])}
+
+    def forecast(
+        self, h: int, coverage: float = 0.9, group: Any = None
+    ) -> tuple[list[dict[Hashable, float]], list[dict[Hashable, tuple[float, float]]]]:
+        """Return the next rows if nothing arrives, with intervals; nothing is learned.
+
+        Parameters
+        ----------
+        h : int
+            How many rows.
+        coverage : float, default=0.9
+            Of the intervals, between 0 and 1.
+        group : label
+            Only with `groups`: that of the group whose rows are forecast.
+
+        Returns
+        -------
+        rows : list of dict
+            Without keys of which no number is known; times as numbers, seconds for datetimes.
+        intervals : list of dict
+            Lower and upper end, by key.
+        """
+        ahead, lower, upper = self.model.forecast(h, coverage, group)
+        known = {key: j for key, j in self.features.items() if key != self.groups}
+        rows: list[dict[Hashable, float]] = []
+        ends: list[dict[Hashable, tuple[float, float]]] = []
+        for i in range(h):
+            at = {key: j for key, j in known.items() if not math.isnan(ahead[i, j])}
+            rows.append({key: float(ahead[i, j]) for key, j in at.items()})
+            imputed = {key: j for key, j in at.items() if key not in self._side_keys}
+            ends.append({k: (float(lower[i, j]), float(upper[i, j])) for k, j in imputed.items()})
+        return rows, ends
+
+    def _labels(self, values: list[Any]) -> tuple[str, ...] | None:
+        """Return the labels of rows; None without groups. Raise InputError if a row has none."""
+        return None if self.groups is None else read_labels(values, self.groups)
+
+    def _checked(self, rows: Array, labels: tuple[str, ...] | None) -> CheckedRows:
+        """Return rows, n x m, with their labels as the model takes them."""
+        found = None if labels is None else Labels(labels, self.features[self.groups])
+        return CheckedRows(rows, rows, rows, found, {})
 
     def _number(self, key: Hashable, value: Any) -> float | None:
         """Return a value as a number, NaN if it is missing, None if it is not a number."""
@@ -261,12 +316,17 @@ class Imputer(base.MiniBatchTransformer):
             finite = np.isfinite(column.numbers)
             if finite.any() and key not in self.features:
                 first[key] = int(finite.argmax())
-        start = 0
-        for row in sorted(set(first.values())):  # where new features begin
-            self._learn(self._rows(columns, len(frame))[start:row])
-            self._add(sorted((key for key in first if first[key] == row), key=repr))
-            start = row
-        self._learn(self._rows(columns, len(frame))[start:])
+        labels = self._column_labels(columns, len(frame))
+        starts = sorted({0, *first.values()})  # where new features begin
+        for start, stop in zip(starts, [*starts[1:], len(frame)], strict=True):
+            self._add(sorted((key for key in first if first[key] == start), key=repr))
+            part = None if labels is None else labels[start:stop]
+            self._learn(self._rows(columns, len(frame))[start:stop], part)
+
+    def _column_labels(self, columns: dict[Hashable, _Column], n: int) -> tuple[str, ...] | None:
+        """Return the labels of the n rows of a data frame; None without groups."""
+        column = columns.get(self.groups)
+        return self._labels([None] * n if column is None else column.native.to_list())
 
     def transform_many(self, X: Frame) -> Frame:
         """Impute rows with the model as it stands. Nothing is learned.
@@ -283,15 +343,16 @@ class Imputer(base.MiniBatchTransformer):
         """
         frame = nw.from_native(X, eager_only=True)
         columns = self._columns(frame)
-        filled = self._impute(self._rows(columns, len(frame)))
+        labels = self._column_labels(columns, len(frame))
+        filled = self._impute(self._rows(columns, len(frame)), labels)
         fills = {key: filled[:, j] for key, j in self.features.items()}
         new = {
             key: column.patched(fills[key])
             for key, column in columns.items()
             if column.open and key in self.features
         }
-        times = self.time if self._has_times else None
-        new.update((k, fill) for k, fill in fills.items() if k not in columns and k != times)
+        side = self._side_keys
+        new.update((k, fill) for k, fill in fills.items() if k not in columns and k not in side)
         library = nw.get_native_namespace(frame)
         series: list[nw.Series[Any]] = [
             nw.new_series(key, values, native_namespace=library)  # type: ignore[arg-type]
@@ -332,25 +393,29 @@ class Imputer(base.MiniBatchTransformer):
         rows[np.isinf(rows)] = np.nan
         return rows
 
-    def _learn(self, rows: Array) -> None:
+    def _learn(self, rows: Array, labels: tuple[str, ...] | None) -> None:
         if self.time is None:
             rows = rows[~np.isnan(rows).all(axis=1)]
-        if rows.size and rows.shape[1] > self._has_times:
-            self.model.partial_fit(rows)
+        if not rows.size or rows.shape[1] <= len(self._side_keys):
+            return
+        if labels is not None:
+            rows = rows.astype(object)
+            rows[:, self.features[self.groups]] = labels
+        self.model.partial_fit(rows)
 
-    def _impute(self, rows: Array) -> Array:
+    def _impute(self, rows: Array, labels: tuple[str, ...] | None) -> Array:
         """Return rows, n x m, NaN = missing, imputed by the model or with means."""
         if not np.isnan(rows).any():
             return rows
         if not hasattr(self.model, "_stream"):
             return rows
         stream = self.model._stream
-        values, times = self.model._split(rows, {}, stream)
+        values, more = self.model._split(self._checked(rows, labels), stream)
         filled = values
         if stream.can_impute:
-            filled = stream.complete(values, self.model._config(), **times)
+            filled = stream.complete(values, self.model._config(), **more)
         filled = np.where(np.isnan(filled), stream.means(), filled)
-        return self.model._widen(filled, times.get("times", math.nan))
+        return self.model._widen(filled, more.get("times", math.nan))
 
 
 def _number(value: Any) -> float | None:

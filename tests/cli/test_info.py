@@ -49,3 +49,15 @@ def test_a_stream_shows_its_rows_its_errors_and_what_has_weight(in_process, tmp_
     weights = facts["model"]["stream"]["weights"]["value in the row before"]
     assert sum(weights.values()) == pytest.approx(1)
     assert weights["level"] + weights["trend"] > 0.5
+
+
+def test_a_stream_shows_its_groups(in_process, tmp_path):
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(np.cumsum(rng.normal(size=(120, 3)), axis=0), columns=["a", "b", "c"])
+    frame["device"] = [f"pump {i // 40}" for i in range(120)]
+    model = fast_online(OnlineImputer, time="auto", groups="device").partial_fit(frame)
+    model.save(tmp_path / "m.hirank")
+    lines = in_process("info", tmp_path / "m.hirank").stdout.splitlines()
+    at = lines.index("groups: 3, that with the newest row first:")
+    assert lines[at + 1].startswith("  pump 2: 40 rows; ")
+    assert lines[at + 3].startswith("  pump 0: 40 rows; ")

@@ -5,8 +5,9 @@ import math
 
 import pytest
 
+from hirank.io.cell_format import BadLine, CellFormat
 from hirank.io.dialect import Dialect
-from hirank.io.rows import BadLine, CellFormat, Delimited, JsonLines, split
+from hirank.io.rows import Delimited, JsonLines, split
 
 
 def test_cells_keep_their_quotes_and_numbers_their_digits():

@@ -65,7 +65,8 @@ Vector reduce(const Vector& W, const Vector& A, const std::vector<int>& at, int 
 
 // A <- A - T'T, symmetric
 void subtract_gram(int o, int m, const Vector& T, double* A) {
-    if (o == 0) return;
+    // Also where nothing is subtracted: what rounding makes of symmetric rows grows exponentially.
+    if (o == 0) return blas::symmetrize(m, A);
     for (size_t k = 0; k < size_t(m) * m; k++) A[k] = -A[k];
     blas::gram_of_columns(o, m, T.data(), A, 1);
     blas::symmetrize(m, A);

@@ -133,6 +133,7 @@ class Stream(o.WorkOptions):
     missing: list[str] | None = None
     ids: list[str] | None = None
     time: str | None = None
+    groups: str | None = None
     delimiter: str | None = None
     decimal: o.Decimal = o.Decimal.POINT
     on_error: o.OnError = o.OnError.SKIP
@@ -141,6 +142,7 @@ class Stream(o.WorkOptions):
     hold: bool = False
     restart: bool = False
     interval: float | None = None
+    forecast: int | None = None
     digits: int | None = None
     force: bool = False
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hirank._text import abbreviated
+from hirank._text import abbreviated, plural
 from hirank._versions import collect_versions
 from hirank.cli.reporter import Reporter
 from hirank.estimators.summary import Summary
@@ -16,6 +16,9 @@ from hirank.persistence.container import read_header
 
 if TYPE_CHECKING:
     from hirank.cli.app import Info
+
+MAX_GROUPS = 20
+"""Groups of a stream that are described."""
 
 
 @dataclass(frozen=True)
@@ -72,7 +75,23 @@ def _describe_stream(facts: dict[str, Any], names: Sequence[str] | None) -> list
     for where, weights in facts["weights"].items():
         shares = ", ".join(f"{what} {weight:.2f}" for what, weight in weights.items())
         lines.append(f"weights ({where}): {shares}")
+    groups = facts.get("groups", {})
+    if groups:
+        newest = [_describe_group(label, one) for label, one in reversed(groups.items())]
+        lines.append(f"groups: {len(groups)}, that with the newest row first:")
+        lines += [f"  {one}" for one in newest[:MAX_GROUPS]]
+        lines += ["  ..."] if len(newest) > MAX_GROUPS else []
     return lines
+
+
+def _describe_group(label: str, facts: dict[str, Any]) -> str:
+    """Return the rows of a group, and what has most weight in it."""
+    text = f"{label}: {plural(facts['rows'], 'row')}"
+    weights = facts.get("weights", {}).get("value in the row before")
+    if not weights:
+        return text
+    first = sorted(weights.items(), key=lambda one: -one[1])[:2]
+    return f"{text}; " + ", ".join(f"{what} {weight:.2f}" for what, weight in first)
 
 
 def _restore_nan(value: Any) -> Any:

@@ -7,7 +7,7 @@ from abc import abstractmethod
 from collections.abc import Mapping
 from copy import copy
 from dataclasses import KW_ONLY, dataclass, replace
-from typing import Any, ClassVar, Generic, Self, TypeAlias, TypeVar
+from typing import Any, ClassVar, Generic, NamedTuple, Self, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +17,7 @@ from sklearn.utils import check_random_state
 from hirank._checks import Rule, choice, count, flag, number
 from hirank._typing import Array, BoolArray, PathLike
 from hirank.estimators.base import BaseTransformer
+from hirank.estimators.groups import Labels, take_labels
 from hirank.estimators.saving import from_state, get_state, save
 from hirank.estimators.streaming import StreamMixin
 from hirank.estimators.validation import (
@@ -42,6 +43,16 @@ COLUMN_ATTRIBUTES = ("n_features_in_", "feature_names_in_")
 
 StreamModel: TypeAlias = WindowModel | Algorithm2Model
 S = TypeVar("S", StreamState, Algorithm2Stream)
+
+
+class CheckedRows(NamedTuple):
+    """The rows of a call."""
+
+    given: Any
+    table: Array  # n x m, in the precision in which they were given
+    values: Array  # the same in double precision, NaN where missing
+    labels: Labels | None  # of their groups
+    columns: dict[str, Any]  # what is known about the columns
 
 
 @dataclass(eq=False, repr=False)
@@ -81,20 +92,15 @@ class BaseOnline(StreamMixin, BaseTransformer, Generic[S]):
         """Whether rows without values count, since time passes."""
         return False
 
-    def _split(
-        self,
-        rows: Array,
-        columns: Mapping[str, Any],
-        stream: S | None,
-    ) -> tuple[Array, dict[str, Any]]:
-        """Return the rows without their times, and these as an argument of the stream.
+    def _split(self, rows: CheckedRows, stream: S | None) -> tuple[Array, dict[str, Any]]:
+        """Return rows without times and labels, n x m, and these as arguments of the stream.
 
         Raise an error if the stream had other columns.
         """
-        return rows, {}
+        return rows.values, {}
 
-    def _widen(self, values: Array, times: Array | float) -> Array:
-        """Return values with `times` where the rows have the column of times."""
+    def _widen(self, values: Array, times: Array | float, group: Array | float = np.nan) -> Array:
+        """Return values with `times` and `group` where the rows have these columns."""
         return values
 
     def _note_times(self, before: S | None, stream: S) -> None:
@@ -102,7 +108,7 @@ class BaseOnline(StreamMixin, BaseTransformer, Generic[S]):
 
     @abstractmethod
     def _fit_stream(
-        self, stream: S, rows: Array, times: dict[str, Array], config: Any, callback: Callback
+        self, stream: S, rows: Array, more: dict[str, Array], config: Any, callback: Callback
     ) -> tuple[S, Array | None]:
         """Return the stream after all passes over rows, n x m, and the rows if they are imputed."""
 
@@ -118,8 +124,8 @@ class BaseOnline(StreamMixin, BaseTransformer, Generic[S]):
         X : array, n_samples x n_features_out
         """
         self._check_fitted()
-        table, rows, _ = self._check_rows(X, reset=False)
-        return self._output(table, rows, None)
+        rows = self._check_rows(X, reset=False)
+        return self._output(rows.table, rows, None)
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
         """Return the names of the columns of the output.
@@ -262,22 +268,24 @@ class BaseOnline(StreamMixin, BaseTransformer, Generic[S]):
     def _learn(self, X: Any, *, impute: bool) -> Array | None:
         self._check_params()
         new = getattr(self, "_stream", None) is None
-        table, rows, columns = self._check_rows(X, reset=new)
+        rows = self._check_rows(X, reset=new)
         with self._workers():
-            filled = self._advance(rows, columns, impute=impute)
-        return self._output(table, rows, filled) if impute else None
+            filled = self._advance(rows, impute=impute)
+        return self._output(rows.table, rows, filled) if impute else None
 
-    def _check_rows(self, X: Any, *, reset: bool) -> tuple[Array, Array, dict[str, Any]]:
+    def _check_rows(self, X: Any, *, reset: bool) -> CheckedRows:
         """Return rows as given, and in double precision with NaN where missing.
 
         Also return what is known about their columns. A stream that is reset stores that together
         with its rows, since a call that fails must change nothing.
         """
         witness = copy(self) if reset else self
-        table, observed = check_table(witness, X, reset=reset)
-        rows = table.astype(np.float64)
-        rows[~observed] = np.nan
-        return table, rows, witness._column_attributes()
+        names = None if reset else getattr(self, "feature_names_in_", None)
+        rest, labels = take_labels(X, getattr(self, "groups", None), names)
+        table, observed = check_table(witness, rest, reset=reset)
+        values = table.astype(np.float64)
+        values[~observed] = np.nan
+        return CheckedRows(X, table, values, labels, witness._column_attributes())
 
     def _column_attributes(self) -> dict[str, Any]:
         return {k: v for k, v in vars(self).items() if k in COLUMN_ATTRIBUTES}
@@ -288,18 +296,18 @@ class BaseOnline(StreamMixin, BaseTransformer, Generic[S]):
         self.__dict__ = {**rest, **columns, "_record": stream}
 
     def _new_stream(self, width: int) -> S:
-        seed = int(check_random_state(self.random_state).randint(2**31))
-        stream: S = self._record_type.empty(width, seed)
+        stream: S = self._record_type.empty(width, self._draw_seed())
         return stream
 
-    def _advance(
-        self, table: Array, columns: dict[str, Any], *, impute: bool, **options: Any
-    ) -> Array:
-        """Advance the stream by the rows of a table, and return them imputed if asked for.
+    def _draw_seed(self) -> int:
+        return int(check_random_state(self.random_state).randint(2**31))
+
+    def _advance(self, given: CheckedRows, *, impute: bool, **options: Any) -> Array:
+        """Advance the stream by rows, and return them imputed if asked for.
 
         With the option `coverage`, 3 x n x m: imputed rows, and lower and upper ends of intervals.
         """
-        rows, times = self._split(table, columns, getattr(self, "_stream", None))
+        rows, more = self._split(given, getattr(self, "_stream", None))
         known: S | None = getattr(self, "_stream", None)
         stream = self._new_stream(rows.shape[1]) if known is None else known
         config = self._config()
@@ -312,7 +320,7 @@ class BaseOnline(StreamMixin, BaseTransformer, Generic[S]):
             part = slice(start, _next_stop(has_values, start, max(1, stream.needs(config))))
             before, start = stream.batches, part.stop
             early[part] = has_values[part] & (not stream.can_impute)
-            now = {name: values[part] for name, values in times.items()}
+            now = {name: values[part] for name, values in more.items()}
             stream, done = stream.append(rows[part], config, impute=impute, **now, **options)
             if done is not None:
                 filled[..., part, :], early[part] = done, False
@@ -323,8 +331,8 @@ class BaseOnline(StreamMixin, BaseTransformer, Generic[S]):
         elif not has_values.all() and not self._uses_order:
             warn(SkippedRowsWarning(int((~has_values).sum()), "they have no observed values."))
         self._note_times(known, stream)
-        self._commit(stream, columns)
-        return self._widen(filled, times.get("times", np.nan))
+        self._commit(stream, given.columns)
+        return self._widen(filled, more.get("times", np.nan))
 
     def _finish(
         self,
@@ -346,11 +354,11 @@ class BaseOnline(StreamMixin, BaseTransformer, Generic[S]):
             return filled
         return self._with_means(filled, rows, stream, warmup=young)
 
-    def _fit(self, X: Any) -> tuple[Array, Array, Array | None]:
+    def _fit(self, X: Any) -> tuple[Array, CheckedRows, Array | None]:
         """Fit, and return the table, its rows with NaN where missing, and the rows if imputed."""
         self._check_params()
-        table, rows, columns = self._check_rows(X, reset=True)
-        values, times = self._split(rows, columns, None)
+        rows = self._check_rows(X, reset=True)
+        values, more = self._split(rows, None)
         known = ~np.isnan(values).all(axis=1)
         check_observed(~np.isnan(values), self.missing_values)
         if not known.all():
@@ -366,18 +374,18 @@ class BaseOnline(StreamMixin, BaseTransformer, Generic[S]):
             stream, done = self._fit_stream(
                 self._new_stream(values.shape[1]),
                 used,
-                {name: one[known] for name, one in times.items()},
+                {name: one[known] for name, one in more.items()},
                 config,
                 callback,
             )
-            stream = replace(stream, samples=self.n_passes * len(rows))
+            stream = replace(stream, samples=self.n_passes * len(values))
             self._note_times(None, stream)
-            self._commit(stream, columns)
+            self._commit(stream, rows.columns)
         if done is None:
-            return table, rows, None
+            return rows.table, rows, None
         filled = np.full(values.shape, np.nan)
         filled[known] = done
-        return table, rows, self._with_means(filled, values, stream)
+        return rows.table, rows, self._with_means(filled, values, stream)
 
     @abstractmethod
     def _reporting(self, X: Any, n: int, config: Any) -> Any:
@@ -393,14 +401,14 @@ class BaseOnline(StreamMixin, BaseTransformer, Generic[S]):
                 f"recent error {stream.scores.recent:.3g}\n"
             )
 
-    def _complete(self, table: Array) -> Array:
-        """Impute the rows of a table, with a warning if some have no usable values."""
+    def _complete(self, given: CheckedRows) -> Array:
+        """Impute rows, with a warning if some have no usable values."""
         stream = self._stream
-        rows, times = self._split(table, self._column_attributes(), stream)
+        rows, more = self._split(given, stream)
         with self._workers():
-            filled = stream.complete(rows, self._config(), **times)
+            filled = stream.complete(rows, self._config(), **more)
         filled = self._with_means(filled, rows, stream)
-        return self._widen(filled, times.get("times", np.nan))
+        return self._widen(filled, more.get("times", np.nan))
 
     def _with_means(
         self, filled: Array, rows: Array, stream: S, warmup: BoolArray | bool = False
@@ -419,13 +427,15 @@ class BaseOnline(StreamMixin, BaseTransformer, Generic[S]):
             warn(EmptyRowsWarning(tuple(np.flatnonzero(unknown).tolist())))
         return np.where(np.isnan(filled), means, filled)
 
-    def _output(self, table: Array, rows: Array, filled: Array | None) -> Array:
+    def _output(self, table: Array, rows: CheckedRows, filled: Array | None) -> Any:
         """Return imputed rows in the precision and columns that the user expects."""
-        filled, missing = self._complete(rows) if filled is None else filled, np.isnan(rows)
+        filled, missing = self._complete(rows) if filled is None else filled, np.isnan(rows.values)
         # Nothing is known about a feature that never had a value: it stays missing.
-        filled = np.where(np.isnan(self._widen(self._stream.means(), 0.0)), np.nan, filled)
+        filled = np.where(np.isnan(self._widen(self._stream.means(), 0.0, 0.0)), np.nan, filled)
         out = np.where(missing, filled.astype(table.dtype), table)
-        return np.hstack([out, missing.astype(table.dtype)]) if self.add_indicator else out
+        if self.add_indicator:
+            out = np.hstack([out, missing.astype(table.dtype)])
+        return out if rows.labels is None else rows.labels.restore(out, rows.given, self)
 
 
 _SHARED_RULES: dict[str, Rule] = {

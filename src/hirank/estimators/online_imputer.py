@@ -2,25 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass, replace
 from numbers import Integral
 from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.exceptions import NotFittedError
 from sklearn.utils._set_output import _wrap_data_with_container
 
 from hirank._checks import Rule, choice, count, optional
+from hirank._text import abbreviated
 from hirank._typing import Array
 from hirank.estimators.callbacks import reporting
-from hirank.estimators.columns import find_column
-from hirank.estimators.online_base import BaseOnline
+from hirank.estimators.groups import group_column, label_number, read_label
+from hirank.estimators.online_base import BaseOnline, CheckedRows
+from hirank.estimators.side_columns import SideColumns
+from hirank.estimators.stream_facts import describe_stream
 from hirank.estimators.validation import check_coverage, job_count, kernel_name, make_kernel
-from hirank.exceptions import IrregularTimesWarning, ParameterError, warn
+from hirank.exceptions import (
+    GroupLimitWarning,
+    IrregularTimesWarning,
+    ParameterError,
+    warn,
+)
 from hirank.kernels import Kernel
 from hirank.online.clock import TimeCounts
 from hirank.online.config import ArrivalConfig, LowRankConfig, WindowConfig
+from hirank.online.grouped import MAX_GROUPS, GroupedStream
+from hirank.online.ordered import OrderedState
 from hirank.online.window import StreamState
 from hirank.optim.path import BANDWIDTHS, LAST_BETA, SolverConfig, default_path
 from hirank.optim.trace import Callback, Step
@@ -94,6 +104,13 @@ class OnlineImputer(BaseOnline[StreamState]):
         name or a number is the column with the times, in any unit; it is not imputed. After a
         longer step, more is uncertain. None takes each row by itself. Filters take
         .5 ms a row at 30 features (2 ms without the compiled core) and 4 ms at 500.
+    groups : str or int, optional
+        Name or number of a column with labels, text or numbers, of devices or other groups: rows of
+        one follow each other in time, those of different ones do not. The column is passed through.
+        Each group has its own filters, covariances and clock; the model of the window is learned
+        from the rows of all. The first row of a new group is imputed by that model. Of 1000 groups
+        the filters are kept; with one more, the group without a row for the longest time is
+        forgotten, with a :class:`~hirank.exceptions.GroupLimitWarning` for the first.
     missing_values : float, default=nan
         The placeholder of a missing value. NaN always counts as missing as well.
     add_indicator : bool, default=False
@@ -126,6 +143,8 @@ class OnlineImputer(BaseOnline[StreamState]):
         Batches that were learned from.
     last_update_ : Update
         What the last batch led to: started, refined, refitted, restarted or none.
+    groups_ : array of str
+        Only with `groups`: the labels whose filters are kept, that with the oldest last row first.
     n_features_in_ : int
     feature_names_in_ : array of str
         Only if the first rows had string column names.
@@ -174,20 +193,28 @@ class OnlineImputer(BaseOnline[StreamState]):
     tol: float = 1e-2
     drift_detection: str = "refit"
     time: str | int | None = "auto"
+    groups: str | int | None = None
     n_jobs: int | None = None
 
-    _record_type: ClassVar[Any] = StreamState
+    _record_type: ClassVar[Any] = StreamState | GroupedStream
     _rules: ClassVar[dict[str, Rule]] = {
         "window": count(2),
         "kernel": optional(kernel_name, "auto"),
         "drift_detection": choice("refit", "monitor", "off"),
         "time": order_of_rows,
+        "groups": group_column,
         "n_jobs": job_count,
     }
 
     @property
     def feature_errors_(self) -> Array:
         return self._widen(self._stream.arrivals.errors.values, np.nan)
+
+    @property
+    def groups_(self) -> NDArray[np.object_]:
+        if not isinstance(self._stream, GroupedStream):
+            raise AttributeError("There are no groups: groups is None.")
+        return np.array([*self._stream.groups], dtype=object)
 
     def partial_fit_interval(self, X: Any, coverage: float = 0.9) -> tuple[Any, Array, Array]:
         """Impute the next rows of a stream with intervals around missing values, then learn.
@@ -224,11 +251,11 @@ class OnlineImputer(BaseOnline[StreamState]):
         """
         self._check_interval(coverage)
         with self._learning():
-            table, rows, columns = self._check_rows(X, reset=not hasattr(self, "_stream"))
+            rows = self._check_rows(X, reset=not hasattr(self, "_stream"))
             with self._workers():
-                found = self._advance(rows, columns, impute=True, coverage=float(coverage))
-            filled = self._output(table, rows, found[0])
-        ends = self._ends(found, table, rows)
+                found = self._advance(rows, impute=True, coverage=float(coverage))
+            filled = self._output(rows.table, rows, found[0])
+        ends = self._ends(found, rows)
         return _wrap_data_with_container("transform", filled, X, self), *ends
 
     def interval(self, X: Any, coverage: float = 0.9) -> tuple[Array, Array]:
@@ -247,20 +274,23 @@ class OnlineImputer(BaseOnline[StreamState]):
         """
         self._check_interval(coverage)
         self._check_fitted()
-        table, rows, _ = self._check_rows(X, reset=False)
-        values, times = self._split(rows, self._column_attributes(), self._stream)
+        rows = self._check_rows(X, reset=False)
+        values, more = self._split(rows, self._stream)
         with self._workers():
-            found = self._stream.complete(values, self._config(), coverage=coverage, **times)
-        return self._ends(self._widen(found, times.get("times", np.nan)), table, rows)
+            found = self._stream.complete(values, self._config(), coverage=coverage, **more)
+        return self._ends(self._widen(found, more.get("times", np.nan)), rows)
 
-    def _ends(self, found: Array, table: Array, rows: Array) -> tuple[Array, Array]:
-        """Return lower and upper ends in the precision of the table."""
-        lower, upper = (
-            np.where(np.isnan(rows), end.astype(table.dtype), table) for end in found[1:]
-        )
+    def _ends(self, found: Array, rows: CheckedRows) -> tuple[Array, Array]:
+        """Return lower and upper ends in the precision of the table; NaN for labels of text."""
+        table, missing = rows.table, np.isnan(rows.values)
+        lower, upper = (np.where(missing, end.astype(table.dtype), table) for end in found[1:])
+        if rows.labels is not None and rows.labels.given is not None:
+            lower[:, rows.labels.column] = upper[:, rows.labels.column] = np.nan
         return lower, upper
 
-    def forecast(self, h: int, coverage: float = 0.9) -> tuple[Array, Array, Array]:
+    def forecast(
+        self, h: int, coverage: float = 0.9, group: str | float | None = None
+    ) -> tuple[Array, Array, Array]:
         """Return the next rows if nothing arrives, with intervals; learn nothing.
 
         The running means, the last values and their trends go on, with weights by feature and
@@ -272,11 +302,14 @@ class OnlineImputer(BaseOnline[StreamState]):
             How many rows. Beyond 64, intervals are those of 64.
         coverage : float, default=0.9
             Of the intervals, between 0 and 1.
+        group : str or number
+            Only with `groups`: the label of the group whose rows are forecast.
 
         Returns
         -------
         X, lower, upper : arrays, h x n_features_in_
             NaN for features without any value so far. A column of times goes on by the usual step.
+            A column of labels is that of the group, NaN if it is text.
 
         Examples
         --------
@@ -290,18 +323,32 @@ class OnlineImputer(BaseOnline[StreamState]):
         """
         count()("h", h)
         self._check_interval(coverage)
-        ordered = getattr(self, "_stream", None) and self._stream.arrivals.ordered
         config = self._config().arrival
         if config is None:
             raise ParameterError("time", "is None: a forecast needs rows in order. Use 'auto'.")
-        if ordered is None:
-            self._check_fitted()
-            raise NotFittedError("There is no forecast before the first row in order.")
+        ordered, number = self._filters(group)
         found = ordered.forecast(int(h), float(coverage), config.ordered)
         ends = (found.values, found.values - found.half_widths, found.values + found.half_widths)
         times = ordered.clock.next_times(int(h))
-        ahead, lower, upper = (self._widen(one, times) for one in ends)
+        ahead, lower, upper = (self._widen(one, times, number) for one in ends)
         return ahead, lower, upper
+
+    def _filters(self, group: str | float | None) -> tuple[OrderedState, float]:
+        """Return the filters that forecast rows, and the label of their group if it is a number."""
+        stream = getattr(self, "_stream", None)
+        if self.groups is None and group is not None:
+            raise ParameterError("group", "requires {groups}, the column of labels.", "groups")
+        if not isinstance(stream, GroupedStream):
+            ordered = stream and stream.arrivals.ordered
+            if ordered is None:
+                self._check_fitted()
+                raise NotFittedError("There is no forecast before the first row in order.")
+            return ordered, np.nan
+        label = read_label(group, self.groups)
+        if label not in stream.groups:
+            known = abbreviated([*stream.groups], 20)
+            raise ParameterError("group", f"must be the label of a group, {known}; got {group!r}.")
+        return stream.groups[label], label_number(label)
 
     def _check_interval(self, coverage: float) -> None:
         """Raise ParameterError if there are no intervals."""
@@ -325,6 +372,9 @@ class OnlineImputer(BaseOnline[StreamState]):
 
     def _check_params(self) -> None:
         super()._check_params()
+        if self.groups is not None and self.time is None:
+            problem = "says which rows follow each other, but {time} is None. Use {time}='auto'."
+            raise ParameterError("groups", problem, "time")
         if self.n_components != "auto" and int(self.n_components) > self.window:
             raise ParameterError(
                 "n_components",
@@ -358,17 +408,7 @@ class OnlineImputer(BaseOnline[StreamState]):
 
     def _stream_facts(self) -> dict[str, Any]:
         """Return what the header of a file states about the stream."""
-        stream, config = self._stream, self._config()
-        errors = self.feature_errors_
-        return {
-            "rows": stream.samples,
-            "recent_error": _known(stream.scores.recent),
-            "feature_errors": [_known(error) for error in errors],
-            "weights": {
-                "value in the row before": stream.arrivals.mean_weights(1.0, config.arrival),
-                "missing for 10 rows": stream.arrivals.mean_weights(10.0, config.arrival),
-            },
-        }
+        return describe_stream(self)
 
     @property
     def _uses_order(self) -> bool:
@@ -379,30 +419,44 @@ class OnlineImputer(BaseOnline[StreamState]):
         """Whether one column has the times of rows."""
         return self.time is not None and self.time not in ORDERS
 
-    def _time_column(self, names: Any, m: int) -> int | None:
-        """Return the position of the column of times among m; None if there is none."""
-        return find_column(self.time, names, m, "time") if self._has_times else None
+    def _side_columns(self, names: Any, m: int) -> SideColumns:
+        """Return the positions of the columns of times and of groups, of m."""
+        return SideColumns.find(self.time if self._has_times else None, self.groups, names, m)
 
-    def _split(
-        self, rows: Array, columns: Mapping[str, Any], stream: StreamState | None
-    ) -> tuple[Array, dict[str, Any]]:
-        """Return the rows without their times, and these as an argument of the stream."""
-        m = rows.shape[1]
-        column = self._time_column(columns.get("feature_names_in_"), m)
-        if m == 1 and column is not None:
-            raise ParameterError("time", "names the only column of X. There is nothing to impute.")
-        if stream is not None and stream.width != m - (column is not None):
-            problem = "names another column than before, or was None. Call fit to start again."
+    @property
+    def _n_side_columns(self) -> int:
+        """How many columns of the rows are not imputed."""
+        return int(self._has_times) + (self.groups is not None)
+
+    def _new_stream(self, width: int) -> StreamState:
+        kind = StreamState if self.groups is None else GroupedStream
+        return kind.empty(width, self._draw_seed())
+
+    def _split(self, rows: CheckedRows, stream: StreamState | None) -> tuple[Array, dict[str, Any]]:
+        """Return rows without times and labels, n x m, and these as arguments of the stream."""
+        names, more = rows.columns.get("feature_names_in_"), {}
+        side = self._side_columns(names, rows.values.shape[1])
+        values = side.remove(rows.values)
+        if stream is not None:
+            self._check_same_columns(stream, values.shape[1])
+        if side.time is not None:
+            more["times"] = rows.values[:, side.time].copy()
+        if rows.labels is not None:
+            more["labels"] = np.array(rows.labels.names, dtype=object)
+        return values, more
+
+    def _check_same_columns(self, stream: StreamState, width: int) -> None:
+        """Raise ParameterError if a stream had other columns of times or groups."""
+        problem = "names another column than before, or was None. Call fit to start again."
+        if isinstance(stream, GroupedStream) != (self.groups is not None):
+            raise ParameterError("groups", problem)
+        if stream.width != width:
             raise ParameterError("time", problem)
-        if column is None:
-            return rows, {}
-        return np.delete(rows, column, axis=1), {"times": rows[:, column].copy()}
 
-    def _widen(self, values: Array, times: Array | float) -> Array:
-        """Return values with `times` where the rows have the column of times."""
-        names, m = getattr(self, "feature_names_in_", None), values.shape[-1] + 1
-        column = self._time_column(names, m)
-        return values if column is None else np.insert(values, column, times, axis=-1)
+    def _widen(self, values: Array, times: Array | float, group: Array | float = np.nan) -> Array:
+        """Return values with `times` and `group` where the rows have these columns."""
+        names, m = getattr(self, "feature_names_in_", None), values.shape[-1]
+        return self._side_columns(names, m + self._n_side_columns).insert(values, times, group)
 
     def _note_times(self, before: StreamState | None, stream: StreamState) -> None:
         """Warn of new rows whose times could not be used."""
@@ -412,6 +466,9 @@ class OnlineImputer(BaseOnline[StreamState]):
         new = TimeCounts(*(now - then for now, then in zip(counts, known, strict=True)))
         if any(new):
             warn(IrregularTimesWarning(self.time, **new._asdict()))
+        forgotten = getattr(before, "n_forgotten", 0)
+        if isinstance(stream, GroupedStream) and stream.n_forgotten and not forgotten:
+            warn(GroupLimitWarning(MAX_GROUPS))
 
     def _reporting(self, X: Any, n: int, config: WindowConfig) -> Any:
         return reporting(
@@ -422,12 +479,12 @@ class OnlineImputer(BaseOnline[StreamState]):
         self,
         stream: StreamState,
         rows: Array,
-        times: dict[str, Array],
+        more: dict[str, Array],
         config: WindowConfig,
         callback: Callback,
     ) -> tuple[StreamState, Array | None]:
         for _ in range(self.n_passes):
-            stream, stopped = self._fit_pass(stream, rows, times.get("times"), config, callback)
+            stream, stopped = self._fit_pass(stream, rows, more, config, callback)
             if stopped:
                 break
             config = replace(config, arrival=None)  # the table follows itself in no order
@@ -437,7 +494,7 @@ class OnlineImputer(BaseOnline[StreamState]):
         self,
         stream: StreamState,
         rows: Array,
-        times: Array | None,
+        more: dict[str, Array],
         config: WindowConfig,
         callback: Callback,
     ) -> tuple[StreamState, bool]:
@@ -445,8 +502,8 @@ class OnlineImputer(BaseOnline[StreamState]):
         stopped, start = False, 0
         while start < len(rows) and not stopped:
             part = slice(start, start + stream.needs(config))
-            now = None if times is None else times[part]
-            stream, _ = stream.append(rows[part], config, times=now)
+            now: dict[str, Any] = {name: values[part] for name, values in more.items()}
+            stream, _ = stream.append(rows[part], config, **now)
             start = part.stop
             if not len(stream.pending):
                 self._print_update(stream)
@@ -455,8 +512,3 @@ class OnlineImputer(BaseOnline[StreamState]):
             stream = stream.learn(config)
             self._print_update(stream)
         return stream, stopped
-
-
-def _known(error: float) -> float | None:
-    """Return an error with three digits; None if it is not known."""
-    return None if np.isnan(error) else float(f"{error:.3g}")

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from hirank._checks import Rule, choice, count, flag
 from hirank._typing import Array
 from hirank.estimators.callbacks import reporting
-from hirank.estimators.online_base import BaseOnline
+from hirank.estimators.online_base import BaseOnline, CheckedRows
 from hirank.estimators.validation import NEWTON_RULES, make_kernel, warn_of_relaxation
 from hirank.kernels import RBF
 from hirank.online.algorithm2 import Algorithm2Stream
@@ -204,17 +204,15 @@ last_update_, n_features_in_, feature_names_in_
     def _reporting(self, X: Any, n: int, config: Algorithm2Config) -> Any:
         return reporting(self, X, config.n_passes, verbose=0, step_verbose=0)
 
-    def _advance(
-        self, table: Array, columns: dict[str, Any], *, impute: bool, **options: Any
-    ) -> Array:
+    def _advance(self, given: CheckedRows, *, impute: bool, **options: Any) -> Array:
         warn_of_relaxation(self.relaxation)
-        return super()._advance(table, columns, impute=impute, **options)
+        return super()._advance(given, impute=impute, **options)
 
     def _fit_stream(
         self,
         stream: Algorithm2Stream,
         rows: Array,
-        times: dict[str, Array],
+        more: dict[str, Array],
         config: Algorithm2Config,
         callback: Callback,
     ) -> tuple[Algorithm2Stream, Array | None]:

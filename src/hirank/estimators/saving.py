@@ -201,7 +201,9 @@ def from_state(kind: type[M], state: Mapping[str, Any]) -> M:
     names = decode(tuple[str, ...] | None, state["feature_names"], "feature_names")
     record = decode(kind._record_type | None, state["record"])
     if record is not None:
-        width = record.width + (1 if getattr(model, "_has_times", False) else 0)
+        width = record.width + getattr(model, "_n_side_columns", 0)
+        if hasattr(record, "groups") != (getattr(model, "groups", None) is not None):
+            raise ValueError("groups: must be those of the parameter groups")
         if names is not None and len(names) != width:
             raise ValueError(f"feature_names: must be {width} names; got {len(names)}")
         model.n_features_in_, model.__dict__["_record"] = width, record
@@ -243,8 +245,8 @@ def _try_out(model: Model) -> None:
         return
     every_second, means = np.arange(record.width) % 2 == 0, record.means()
     rows = np.where([every_second, ~every_second], means, np.nan)
-    if getattr(model, "_has_times", False):
-        rows, means = model._widen(rows, 0.0), model._widen(means, 0.0)
+    if getattr(model, "_n_side_columns", 0):
+        rows, means = model._widen(rows, 0.0, 0.0), model._widen(means, 0.0, 0.0)
     with _reading, warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
         filled = np.asarray(model.transform(rows))

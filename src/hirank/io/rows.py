@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Iterable, Sequence
-from datetime import UTC, datetime
+from collections.abc import Sequence
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 
-from hirank.io.cells import Missing, format_numbers, is_number, parse_number
+from hirank.io.cell_format import BadLine, CellFormat
+from hirank.io.cells import format_numbers
 from hirank.io.dialect import Dialect
-
-
-class BadLine(ValueError):
-    """A line that is not a row; the message states why."""
+from hirank.io.times import write_like
 
 
 class Row(NamedTuple):
@@ -23,15 +20,21 @@ class Row(NamedTuple):
 
     numbers: list[float]
     parts: Any
+    label: str = ""  # of its group
 
 
 Ends: TypeAlias = tuple[Sequence[float], Sequence[float]]
 """Lower and upper ends of intervals of the wanted columns of a row."""
 
 
-def interval_names(wanted: Sequence[str], time: str | None) -> tuple[str, ...]:
-    """Return the names of two columns for each wanted one, but for that of the times."""
-    return tuple(f"{name} {end}" for name in wanted if name != time for end in ("lower", "upper"))
+STEP = "forecast"
+"""The column of forecasts: how many steps ahead a row is, empty for rows of the input."""
+
+
+def interval_names(wanted: Sequence[str], aside: Sequence[str | None]) -> tuple[str, ...]:
+    """Return the names of two columns for each wanted one, but for those of times and groups."""
+    names = [name for name in wanted if name not in aside]
+    return tuple(f"{name} {end}" for name in names for end in ("lower", "upper"))
 
 
 class Layout(Protocol):
@@ -43,103 +46,17 @@ class Layout(Protocol):
     def parse(self, line: str) -> Row:
         """Return the row of a line without its end; raise BadLine."""
 
-    def render(self, row: Row, filled: Sequence[float], ends: Ends | None = None) -> str:
+    def render(
+        self, row: Row, filled: Sequence[float], ends: Ends | None = None, step: int | None = None
+    ) -> str:
         """Return the line with imputed values; one that is not finite leaves the cell missing.
 
-        With the ends of intervals, these come last: see `interval_names`.
+        With the ends of intervals, these come last: see `interval_names`; then the step of a
+        forecast.
         """
 
-
-class CellFormat:
-    """How cells are read as numbers or missing values, and how imputed values are written.
-
-    Parameters
-    ----------
-    missing : words
-        In addition to empty cells, NaN, null, NA, N/A and None. "-200" also matches "-200.0".
-    decimal : {".", ","}
-    digits : int, optional
-        Significant digits of imputed values; by default as many as single precision has.
-    time : str, optional
-        The column with the times of rows, numbers or ISO dates, which are read as seconds.
-
-    Examples
-    --------
-    >>> cells = CellFormat(time="when")
-    >>> cells.value("when", "1970-01-02"), cells.value("a", "2.5")
-    (86400.0, 2.5)
-    """
-
-    def __init__(
-        self,
-        missing: Iterable[str] = (),
-        decimal: str = ".",
-        digits: int | None = None,
-        time: str | None = None,
-    ) -> None:
-        self.missing, self.decimal, self.digits = Missing(missing), decimal, digits
-        self.time = time
-
-    def value(self, column: str, cell: str) -> float:
-        """Return the value of a cell of a column, NaN if missing; raise BadLine."""
-        return self.number(cell) if column != self.time else self._seconds(cell, self.number)
-
-    def json_value(self, key: str, value: Any) -> float:
-        """Return the value of a member of an object, NaN if missing; raise BadLine."""
-        return (
-            self.json_number(value) if key != self.time else self._seconds(value, self.json_number)
-        )
-
-    def _seconds(self, cell: Any, number: Callable[[Any], float]) -> float:
-        try:
-            return number(cell)
-        except BadLine:
-            try:
-                time = datetime.fromisoformat(cell.strip())
-            except (ValueError, AttributeError):
-                raise BadLine(f"{_shorten(cell)} is neither a number nor an ISO date") from None
-            return (time if time.tzinfo else time.replace(tzinfo=UTC)).timestamp()
-
-    def number(self, cell: str) -> float:
-        """Return the value of a cell, NaN if missing; raise BadLine."""
-        value = parse_number(cell, self.missing, self.decimal)
-        if value is None:
-            comma = self.decimal == "." and is_number(cell.replace(",", "."))
-            hint = " (--decimal ,?)" if comma else ""
-            raise BadLine(f"{_shorten(cell)} is not a number{hint}")
-        return value
-
-    def json_number(self, value: Any) -> float:
-        """Return a JSON value as a number, NaN if missing; raise BadLine."""
-        if value is None or (isinstance(value, str) and self.missing.matches(value)):
-            return math.nan
-        if isinstance(value, bool) or not isinstance(value, int | float):
-            raise BadLine(f"{_shorten(value)} is not a number")
-        try:
-            number = float(value)
-        except OverflowError:
-            number = math.inf
-        if math.isinf(number):
-            raise BadLine(f"{_shorten(value)} is not finite")
-        is_marker = number in self.missing.values and self.missing.marks(str(value))
-        return math.nan if is_marker else number
-
-    def ends(self, layout: Layout, row: Row, ends: Ends) -> list[float | None]:
-        """Return the ends of the intervals of a row, in the order of `interval_names`.
-
-        None where the value is known or nothing is known of it.
-        """
-        parts = zip(layout.wanted, row.numbers, *ends, strict=True)
-        return [
-            end if math.isnan(number) and math.isfinite(end) else None
-            for name, number, *both in parts
-            if name != self.time
-            for end in both
-        ]
-
-    def text(self, value: float) -> str:
-        """Return an imputed value as it is written."""
-        return format_numbers(np.array([value]), self.digits, self.decimal)[0]
+    def blank(self, label: str, seconds: float) -> Row:
+        """Return a row with nothing but the label of its group and its time, where there are."""
 
 
 class Delimited:
@@ -156,6 +73,8 @@ class Delimited:
     output : names, optional
         Columns of the output, by default those of the input. A cell of a column that the input
         lacks is empty, or imputed if it is wanted.
+    has_steps : bool
+        Whether lines end with the step of a forecast.
 
     Examples
     --------
@@ -177,8 +96,10 @@ class Delimited:
         dialect: Dialect,
         cells: CellFormat,
         output: tuple[str, ...] | None = None,
+        *,
+        has_steps: bool = False,
     ) -> None:
-        self.names, self.cells, self.dialect = names, cells, dialect
+        self.names, self.cells, self.dialect, self.has_steps = names, cells, dialect, has_steps
         self.wanted, self.output = tuple(wanted), output or names
         self.absent = {name for name in wanted if name not in names}
         self._read = [_find(name, names) for name in wanted]
@@ -187,7 +108,12 @@ class Delimited:
 
     def with_names(self, names: tuple[str, ...]) -> Delimited:
         """Return the layout for other columns of the input, with the same output."""
-        return Delimited(names, self.wanted, self.dialect, self.cells, self.output)
+        return self.like(names, self.output)
+
+    def like(self, names: tuple[str, ...], output: tuple[str, ...]) -> Delimited:
+        """Return the layout for other columns of input and output."""
+        steps = self.has_steps
+        return Delimited(names, self.wanted, self.dialect, self.cells, output, has_steps=steps)
 
     @property
     def dropped(self) -> tuple[str, ...]:
@@ -199,24 +125,35 @@ class Delimited:
         if len(raw) != len(self.names):
             raise BadLine(f"{len(raw)} cells instead of {len(self.names)}")
         numbers: list[float] = []
-        for j in self._read:
+        label = ""
+        for name, j in zip(self.wanted, self._read, strict=True):
             try:
                 cell = "" if j is None else self.dialect.unquote(raw[j])
-                numbers.append(self.cells.value(self.wanted[len(numbers)], cell))
+                numbers.append(self.cells.value(name, cell))
+                label = self.cells.label(cell) if name == self.cells.group else label
             except BadLine as error:
-                raise BadLine(f"column {self.names[j or 0]}: {error}") from None
-        return Row(numbers, ["" if j is None else raw[j] for j in self._kept])
+                raise BadLine(f"column {name}: {error}") from None
+        return Row(numbers, ["" if j is None else raw[j] for j in self._kept], label)
 
-    def render(self, row: Row, filled: Sequence[float], ends: Ends | None = None) -> str:
+    def blank(self, label: str, seconds: float) -> Row:
+        known = {self.cells.group: label, self.cells.time: write_like(seconds, self.cells.date)}
+        if self.cells.date is None and self.cells.time is not None:
+            known[self.cells.time] = known[self.cells.time].replace(".", self.cells.decimal)
+        cells = [self.dialect.enquote(known.get(name, "")) for name in self.output]
+        return Row([0.0 if name in known else math.nan for name in self.wanted], cells, label)
+
+    def render(
+        self, row: Row, filled: Sequence[float], ends: Ends | None = None, step: int | None = None
+    ) -> str:
         raw = list(row.parts)
         for j, known, value in zip(self._written, row.numbers, filled, strict=True):
             if j is not None and math.isnan(known) and math.isfinite(value):
                 raw[j] = self.dialect.refill(raw[j], self.cells.text(value))
         if ends is not None:
             raw += [
-                "" if end is None else self.cells.text(end)
-                for end in self.cells.ends(self, row, ends)
+                "" if end is None else self.cells.text(end) for end in _list_ends(self, row, ends)
             ]
+        raw += ["" if step is None else str(step)] if self.has_steps else []
         return self.dialect.join(raw)
 
 
@@ -241,28 +178,57 @@ class JsonLines:
         members = parse_object(line)
         if not members.keys() >= set(self.wanted):
             self.absent |= set(self.wanted) - members.keys()
-        numbers = []
+        numbers, label = [], ""
         for name in self.wanted:
             try:
                 numbers.append(self.cells.json_value(name, members.get(name)))
+                label = self.cells.label(members.get(name)) if name == self.cells.group else label
             except BadLine as error:
                 raise BadLine(f"key {name}: {error}") from None
-        return Row(numbers, members)
+        return Row(numbers, members, label)
 
-    def render(self, row: Row, filled: Sequence[float], ends: Ends | None = None) -> str:
+    def blank(self, label: str, seconds: float) -> Row:
+        time = write_like(seconds, self.cells.date)
+        known = {
+            self.cells.group: json.loads(label) if self.cells.has_number_labels else label,
+            self.cells.time: time if self.cells.date else json.loads(time),
+        }
+        numbers = [0.0 if name in known else math.nan for name in self.wanted]
+        members = {name: known[name] for name in self.wanted if name in known}
+        return Row(numbers, members, label)
+
+    def render(
+        self, row: Row, filled: Sequence[float], ends: Ends | None = None, step: int | None = None
+    ) -> str:
         members = dict(row.parts)
         for name, known, value in zip(self.wanted, row.numbers, filled, strict=True):
             if math.isnan(known) and math.isfinite(value):
                 members[name] = float(format_numbers(np.array([value]), self.cells.digits)[0])
         if ends is not None:
-            names = interval_names(self.wanted, self.cells.time)
-            found = zip(names, self.cells.ends(self, row, ends), strict=True)
+            names = interval_names(self.wanted, self.cells.aside)
+            found = zip(names, _list_ends(self, row, ends), strict=True)
             members.update(
                 (name, float(format_numbers(np.array([end]), self.cells.digits)[0]))
                 for name, end in found
                 if end is not None
             )
+        if step is not None:
+            members[STEP] = step
         return json.dumps(members, ensure_ascii=False)
+
+
+def _list_ends(layout: Delimited | JsonLines, row: Row, ends: Ends) -> list[float | None]:
+    """Return the ends of the intervals of a row, in the order of `interval_names`.
+
+    None where the value is known or nothing is known of it.
+    """
+    parts = zip(layout.wanted, row.numbers, *ends, strict=True)
+    return [
+        end if math.isnan(number) and math.isfinite(end) else None
+        for name, number, *both in parts
+        if name not in layout.cells.aside
+        for end in both
+    ]
 
 
 def split(line: str, dialect: Dialect) -> list[str]:
@@ -293,8 +259,3 @@ def _make_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(members) < len(pairs):
         raise ValueError("a key occurs twice")
     return members
-
-
-def _shorten(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= 42 else text[:38] + "..." + text[-1]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from typing import Any
@@ -66,3 +67,35 @@ def _parse(cells: Sequence[Any], read: Callable[[str], datetime]) -> Array | Non
     except ValueError:
         return None
     return seconds
+
+
+def read_iso_seconds(cell: str) -> tuple[float, datetime]:
+    """Return an ISO date as seconds, in UTC if it names no zone, and as it is; raise ValueError."""
+    when = datetime.fromisoformat(cell.strip())
+    return (when if when.tzinfo else when.replace(tzinfo=UTC)).timestamp(), when
+
+
+def write_like(seconds: float, cell: str | None) -> str:
+    """Return a time as text in the form of a cell with an ISO date; without one as a number.
+
+    Examples
+    --------
+    >>> from hirank.io.times import write_like
+    >>> write_like(86400.0, None), write_like(86400.0, "2024-12-31")
+    ('86400', '1970-01-02')
+    >>> write_like(86400.5, "2024-12-31 18:00+01:00")
+    '1970-01-02 01:00:00.500+01:00'
+    """
+    if cell is None:
+        return f"{seconds:.15g}"
+    _, example = read_iso_seconds(cell)
+    when = datetime.fromtimestamp(round(seconds, 3), example.tzinfo or UTC)
+    if example.tzinfo is None:
+        when = when.replace(tzinfo=None)
+    text = cell.strip()
+    if len(text) <= 10 and when == when.replace(hour=0, minute=0, second=0, microsecond=0):
+        return when.date().isoformat()
+    unit = "milliseconds" if when.microsecond else "seconds"
+    if unit == "seconds" and not when.second and len(re.findall(":", text.split("+")[0])) == 1:
+        unit = "minutes"
+    return when.isoformat(text[10:11] or " ", unit)

@@ -168,7 +168,7 @@ class OrderedState:
         The sizes of errors by feature and age follow far more slowly.
         """
         error = expected.error[0]
-        at = ~np.isnan(y) & (error > 0)
+        at = ~np.isnan(y - expected.imputed[0]) & (error > 0)  # not the first value of a feature
         if not at.any():
             return self.volatility
         with np.errstate(over="ignore"):

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from hirank._typing import SavedAs, Shape
 from hirank.kernels import BuiltinKernel, Kernel
+from hirank.persistence.stacked import stack, unstack
 
 MAX_COUNT = 2**53
 TYPE, ITEMS = "type", "items"
@@ -60,7 +61,13 @@ def _encode_collection(value: Any) -> Any:
     if isinstance(value, tuple):
         return [encode(part) for part in value]
     if isinstance(value, Mapping):
-        return {TYPE: "dict", ITEMS: [[encode(key), encode(part)] for key, part in value.items()]}
+        parts = [encode(part) for part in value.values()]
+        if parts and all(is_dataclass(part) for part in value.values()):
+            return {TYPE: "stacked", "keys": [encode(key) for key in value], ITEMS: stack(parts)}
+        return {
+            TYPE: "dict",
+            ITEMS: [[encode(k), part] for k, part in zip(value, parts, strict=True)],
+        }
     if isinstance(value, Collection) and not isinstance(value, bytes):
         return {TYPE: "list", ITEMS: [encode(part) for part in value]}
     raise TypeError(f"{value!r} cannot be saved: only numbers, strings, arrays and kernels can.")
@@ -82,9 +89,9 @@ def decode(kind: Any, state: Any, path: str = "model", sizes: dict[str, int] | N
         parts = enumerate(_items(state, path))
         return tuple(decode(args[0], part, f"{path}[{i}]") for i, part in parts)
     if origin is dict:
-        if not isinstance(state, Mapping) or state.get(TYPE) != "dict":
+        if not isinstance(state, Mapping) or state.get(TYPE) not in ("dict", "stacked"):
             raise ValueError(f"{path}: must be a dict; got {state!r:.40}")
-        return _decode_dict(args[1], state, path)
+        return _decode_dict(args[1], _unstacked(state, path), path)
     if _field_names(kind) is not None:
         return _decode_record(kind, state, path)
     if isinstance(kind, type) and issubclass(kind, Enum):
@@ -201,6 +208,18 @@ def _decode_dict(kind: Any, state: Mapping[str, Any], path: str) -> dict[Any, An
     if not all(len(pair) == 2 and isinstance(pair[0], str | int | float) for pair in pairs):
         raise ValueError(f"{path}: must be pairs of a string or number and a value")
     return {key: decode(kind, part, f"{path}[{key!r:.40}]") for key, part in pairs}
+
+
+def _unstacked(state: Mapping[str, Any], path: str) -> Mapping[str, Any]:
+    """Return the state of a dict; that of a dict of records has the parts of all together."""
+    if state[TYPE] == "dict":
+        return state
+    keys = _items(state.get("keys"), path)
+    try:
+        parts = unstack(state.get(ITEMS), len(keys))
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}") from None
+    return {ITEMS: [list(pair) for pair in zip(keys, parts, strict=True)]}
 
 
 def _items(state: Any, path: str) -> Any:

@@ -54,6 +54,7 @@ class Position:
     columns: tuple[str, ...] | None  # of the output; None: JSON lines
     input: Place | None  # None: a pipe
     output: OutputPlace | None
+    forecasts: int = 0  # rows that follow in the output, and are no rows of the input
     model: str | None = None  # digest of the model file
 
 

@@ -22,9 +22,10 @@ from hirank.cli.stream.loop import Session
 from hirank.cli.stream.model import StreamModel, open_model
 from hirank.cli.stream.signals import Signals
 from hirank.exceptions import InputError, OutputError, ParameterError
+from hirank.io.cell_format import CellFormat
 from hirank.io.dialect import check_delimiter
 from hirank.io.errors import reading
-from hirank.io.rows import CellFormat, Delimited
+from hirank.io.rows import Delimited
 from hirank.persistence.container import read_header
 
 if TYPE_CHECKING:
@@ -40,7 +41,13 @@ def run(options: Stream, reporter: Reporter) -> None:
         if _saves(options, source, path):
             stack.enter_context(locked(path))
         model = open_model(
-            path, reporter, frozen=options.frozen, time=options.time, coverage=options.interval
+            path,
+            reporter,
+            frozen=options.frozen,
+            time=options.time,
+            groups=options.groups,
+            coverage=options.interval,
+            forecasts=options.forecast is not None,
         )
         set_threads(model.model, options.n_jobs)
         markers = [*(options.missing or ()), *_model_markers(model, path)]
@@ -58,7 +65,8 @@ def run(options: Stream, reporter: Reporter) -> None:
         is_same = last is not None and not options.restart and last.input == lines.start
         # With --restart the input is another one, and the output may still be continued.
         kept = last if is_same or (options.restart and not options.force) else None
-        cells = CellFormat(markers, options.decimal, options.digits, model.time_column)
+        aside = model.time_column, model.group_column
+        cells = CellFormat(markers, options.decimal, options.digits, *aside)
         detector = Detector(options, cells, lines, model, reporter)
         detected = _detect(detector, kept, output, is_same=is_same)
         if stop.requested:
@@ -90,7 +98,7 @@ def _make_restart(options: Stream, last: Position | None, output: Output) -> Res
     command = f"hirank stream -m {shlex.quote(str(options.model))}{out} --restart"
     if last is None or options.restart:
         return Restart(None, command=command)
-    written = output.count_written(last.output)
+    written = max(output.count_written(last.output) - last.forecasts, 0)
     if last.output is not None and last.output.size == 0 and last.columns is not None:
         written = max(written - 1, 0)  # the header
     return Restart(last.input, written, last.header is not None, command)
@@ -134,6 +142,8 @@ def _check_options(options: Stream, source: Path | None, model: Path) -> None:
     check_coverage(options.interval)
     if options.follow and source is None:
         raise ParameterError("follow", "requires a FILE; standard input is followed anyway.")
+    if options.follow and options.forecast is not None:
+        raise ParameterError("forecast", "requires an input that ends. Omit {follow}.", "follow")
     check_target(model, force=True)
     if options.output != "-":
         path = Path(options.output).resolve()

@@ -15,11 +15,11 @@ from hirank.cli.reporter import Reporter
 from hirank.cli.stream.model import StreamModel
 from hirank.cli.stream.sources import Line, Lines
 from hirank.exceptions import InputError, OutputError, ParameterError
+from hirank.io.cell_format import BadLine, CellFormat
 from hirank.io.cells import contain_only_numbers, parse_number
 from hirank.io.dialect import Dialect, detect_dialect
 from hirank.io.rows import (
-    BadLine,
-    CellFormat,
+    STEP,
     Delimited,
     JsonLines,
     Layout,
@@ -42,7 +42,7 @@ class Detected:
     layout: Layout
     header: str | None = None  # lines that are equal to it are not rows
     top: bytes = b""  # what the output begins with
-    added: tuple[str, ...] = ()  # columns of intervals, which the output has at its end
+    added: tuple[str, ...] = ()  # columns of intervals and steps, which the output has at its end
 
     def parse(self, line: Line) -> tuple[Detected, Row | None]:
         """Return the layout after a line, and its row, None if it has none.
@@ -87,13 +87,12 @@ class Detector:
         added = () if detected is None else detected.added
         if output and added:
             if output[-len(added) :] != added:
-                problem = "The file was begun without --interval. Omit it, or use another file."
-                raise OutputError(self.options.output, problem)
+                problem = "The file was begun without --interval or --forecast. Omit them, or use "
+                raise OutputError(self.options.output, f"{problem}another file.")
             output = output[: -len(added)]
         if output and detected is not None and isinstance(detected.layout, Delimited):
-            names, layout = detected.layout.names, detected.layout
-            layout = Delimited(names, layout.wanted, layout.dialect, self.cells, output)
-            return replace(detected, layout=layout)
+            layout = detected.layout
+            return replace(detected, layout=layout.like(layout.names, output))
         return detected
 
     def _detect(self, header: str | None) -> Detected | None:
@@ -154,12 +153,15 @@ class Detector:
             self.reporter.note(f"Columns that pass through unchanged: {', '.join(others)}.")
         # Names that are numbers, with --columns, may be those of a row.
         is_header = not contain_only_numbers(names, cells.missing, cells.decimal)
-        layout = Delimited(names, wanted, dialect, cells)
-        added = () if options.interval is None else interval_names(wanted, cells.time)
+        has_steps = options.forecast is not None
+        layout = Delimited(names, wanted, dialect, cells, has_steps=has_steps)
+        added = () if options.interval is None else interval_names(wanted, cells.aside)
+        added += (STEP,) * has_steps
         taken = [name for name in added if name in names]
         if taken:
+            option = "--forecast" if taken[0] == STEP else "--interval"
             raise InputError(
-                f"The input already has a column {taken[0]!r}, which --interval would add. Omit it."
+                f"The input already has a column {taken[0]!r}, which {option} would add. Omit it."
             )
         if added and raw:
             raw = dialect.delimiter.join([text.rstrip("\r\n"), *added]).encode() + b"\n"
@@ -211,11 +213,13 @@ class Detector:
                 parse()
                 names.append(name)
         names = [name for name in names if name not in (self.options.ids or ())]
-        time = self.cells.time
-        if not set(names) - {time}:
+        aside = dict(zip(("time", "groups"), self.cells.aside, strict=True))
+        if not set(names) - {*aside.values()}:
             raise InputError("No column is numeric, so nothing can be imputed.")
-        if time is not None and time not in names:
-            raise ParameterError("time", f"names {time!r}, but the columns are {', '.join(names)}.")
+        for option, column in aside.items():
+            if column is not None and column not in names:
+                listed = ", ".join(parsers)
+                raise ParameterError(option, f"names {column!r}, but the columns are {listed}.")
         return names
 
     def _find_row(self, columns: Callable[[str], list[str] | None]) -> Sequence[str]:

@@ -6,6 +6,7 @@ import math
 import signal
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from itertools import repeat
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -19,13 +20,15 @@ from hirank.cli.models import describe_lacking
 from hirank.cli.options import OnError
 from hirank.cli.reporter import Reporter
 from hirank.cli.stream.checkpoint import Checkpoint, Output, Position
+from hirank.cli.stream.forecast import forecast_groups, render_forecasts
 from hirank.cli.stream.layouts import Detected
 from hirank.cli.stream.model import MAX_ROWS, StreamModel
 from hirank.cli.stream.signals import Signals
 from hirank.cli.stream.sources import Line, Lines
 from hirank.exceptions import FileError, InputError, OutputError
+from hirank.io.cell_format import BadLine
 from hirank.io.errors import describe_problem
-from hirank.io.rows import BadLine, Delimited, Row
+from hirank.io.rows import Delimited, Row
 
 if TYPE_CHECKING:
     from hirank.cli.app import Stream
@@ -108,7 +111,20 @@ class Session:
                 raise
             return  # the reader of the output has ended
         self.save()
+        self._write_forecasts()
         self._finish()
+
+    def _write_forecasts(self) -> None:
+        """Write the next rows, after what belongs to the saved state: a file has them once."""
+        h = self.options.forecast
+        if h is None or self._bad is not None or self.stop.requested:
+            return
+        if not forecast_groups(self.model):
+            self.reporter.note("There is no forecast, since no row has arrived.")
+            return
+        lines = render_forecasts(self.model, self.detected.layout, h)
+        with suppress(BrokenPipeError):  # the reader of the output has ended
+            self._write("".join(f"{line}\n" for line in lines).encode())
 
     def _finish(self) -> None:
         self._report_end()
@@ -206,10 +222,11 @@ class Session:
         has_rows = any(item.row is not None or item.is_bad for item in items)
         if has_rows:
             self._write_top()
-        filled, ends = self.model.impute_with_ends(X) if rows else (X, None)
+        labels = [row.label for row in rows]
+        filled, ends = self.model.impute(X, labels) if rows else (X, None)
         self._write(self._render(items, filled, ends))
         if rows:
-            self.model.learn(X)
+            self.model.learn(X, labels)
             if not was_fitted and not (self._hold and self.model.is_fitted):
                 self.counts.warmup_rows += len(rows)
             self.counts.empty_rows += len(rows) - sum(item.has_values for item in items)
@@ -265,7 +282,11 @@ class Session:
         columns = None
         if isinstance(layout, Delimited):
             columns = (*layout.output, *self.detected.added)
-        position = Position(counts.total, self._header, columns, self._place, self.output.place())
+        ahead = 0
+        if self.lines.ended and self.options.forecast is not None:
+            ahead = self.options.forecast * len(forecast_groups(self.model))
+        output = self.output.place()
+        position = Position(counts.total, self._header, columns, self._place, output, ahead)
         try:
             self.checkpoint.save(position, changed)
         except OutputError as error:

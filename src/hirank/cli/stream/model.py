@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from copy import copy
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -27,7 +28,7 @@ class StreamModel:
     """Imputes rows with a model, and updates it.
 
     `impute` gives what ``partial_fit_transform`` would. Where a model imputes rows before it learns
-    from them, learning waits for `learn`, so that the rows can be written in between.
+    from them, the row that leads to a fit waits for `learn`, so that it can be written before.
 
     Parameters
     ----------
@@ -70,9 +71,17 @@ class StreamModel:
     def time_column(self) -> str | None:
         """The name of the column with the times of rows; None if there is none."""
         time = getattr(self.model, "time", None) if isinstance(self.model, OnlineImputer) else None
-        if isinstance(time, str) or time is None:
-            return None if time in ORDERS else time
-        return None if self.names is None else self.names[time]
+        return None if time in ORDERS else self._name(time)
+
+    @property
+    def group_column(self) -> str | None:
+        """The name of the column with the labels of groups; None if there is none."""
+        return self._name(getattr(self.model, "groups", None))
+
+    def _name(self, column: Any) -> str | None:
+        if isinstance(column, str) or column is None:
+            return column
+        return None if self.names is None else self.names[column]
 
     @property
     def recent_error(self) -> float | None:
@@ -80,44 +89,82 @@ class StreamModel:
         error = getattr(self.model, "recent_error_", np.nan)
         return float(error) if np.isfinite(error) else None
 
-    def impute(self, rows: Array) -> Array:
-        """Return rows, n x m, imputed; NaN where nothing can be imputed."""
+    def impute(self, rows: Array, labels: Sequence[str]) -> tuple[Array, Array | None]:
+        """Return rows, n x m, imputed, and ends of intervals, 2 x n x m, if they are wanted.
+
+        A value is NaN where nothing can be imputed. `labels` are those of the groups of the rows;
+        they are not used where there are none.
+        """
         self._before = copy(self.model)
-        if self._waits(self.model):
-            if not np.isnan(rows).any():
-                return rows
-            filled = self.model.transform(self._named(rows))
-        else:
-            filled = self.model.partial_fit_transform(self._named(rows))
-        return restore_columns(np.asarray(filled, np.float64), self.model)
+        if not self._waits(self.model):
+            return self._arrive(rows, labels)
+        if self.frozen:
+            return self._foresee(rows, labels)
+        # Only the last row of as many as there is room for leads to a fit. The others arrive before
+        # it, since where rows follow each other it is imputed with their help.
+        if len(rows) == 1:
+            return self._foresee(rows, labels)
+        first = self._arrive(rows[:-1], labels[:-1])
+        last = self._foresee(rows[-1:], labels[-1:])
+        filled, ends = (
+            None if one is None or two is None else np.concatenate([one, two], axis=-2)
+            for one, two in zip(first, last, strict=True)
+        )
+        assert filled is not None
+        return filled, ends
 
-    def impute_with_ends(self, rows: Array) -> tuple[Array, Array | None]:
-        """Return rows, n x m, imputed, and ends of intervals, 2 x n x m, if they are wanted."""
+    def _arrive(self, rows: Array, labels: Sequence[str]) -> tuple[Array, Array | None]:
+        """Return rows as imputed on arrival, and learn from them."""
+        named, ends = self._named(rows, labels), None
         if self.coverage is None:
-            return self.impute(rows), None
-        model = self.model
-        assert isinstance(model, OnlineImputer)
-        if self._waits(model):
-            ends = model.interval(self._named(rows), self.coverage)
-            return self.impute(rows), np.array(ends)
-        self._before = copy(model)
-        filled, *both = model.partial_fit_interval(self._named(rows), self.coverage)
-        return restore_columns(np.asarray(filled, np.float64), self.model), np.array(both)
+            filled = self.model.partial_fit_transform(named)
+        else:
+            assert isinstance(self.model, OnlineImputer)
+            filled, *both = self.model.partial_fit_interval(named, self.coverage)
+            ends = np.array(both)
+        return self._numbers(filled), ends
 
-    def learn(self, rows: Array) -> None:
-        """Learn from rows that were imputed and written, unless `impute` did."""
+    def _foresee(self, rows: Array, labels: Sequence[str]) -> tuple[Array, Array | None]:
+        """Return rows as imputed by the model as it stands."""
+        named, ends = self._named(rows, labels), None
+        if self.coverage is not None:
+            assert isinstance(self.model, OnlineImputer)
+            ends = np.array(self.model.interval(named, self.coverage))
+        filled = self._numbers(self.model.transform(named)) if self._is_lacking(rows) else rows
+        return filled, ends
+
+    def learn(self, rows: Array, labels: Sequence[str]) -> None:
+        """Learn from the last of the rows that were imputed and written, unless `impute` did."""
         if self._waits(self._before) and not self.frozen:
-            self.model.partial_fit(self._named(rows))
+            self.model.partial_fit(self._named(rows[-1:], labels[-1:]))
         self._before = self.model
 
     def undo(self) -> None:
         """Take back rows that were imputed and could not be written."""
         self.model = self._before
 
-    def _named(self, rows: Array) -> Any:
+    def _named(self, rows: Array, labels: Sequence[str]) -> Any:
         """Return rows, n x m, with the names of the columns, which scikit-learn compares."""
-        names = self.wanted if self.is_new else self.names
-        return rows if names is None else pa.table(dict(zip(names, rows.T, strict=True)))
+        names, column = self.wanted if self.is_new else self.names, self.group_column
+        if names is not None:
+            columns: dict[str, Any] = dict(zip(names, rows.T, strict=True))
+            if column is not None:
+                columns[column] = pa.array(labels, pa.string())
+            return pa.table(columns)
+        return rows
+
+    def _is_lacking(self, rows: Array) -> bool:
+        """Return whether a value is missing; the labels of groups are not among the numbers."""
+        missing = np.isnan(rows)
+        if self.group_column is not None and self.names is not None:
+            missing[:, self.names.index(self.group_column)] = False
+        return bool(missing.any())
+
+    def _numbers(self, filled: Any) -> Array:
+        """Return imputed rows as numbers, NaN where the labels are."""
+        if self.group_column is not None and self.names is not None:
+            filled[:, self.names.index(self.group_column)] = np.nan
+        return restore_columns(np.asarray(filled, np.float64), self.model)
 
     def _waits(self, model: Model) -> bool:
         """Return whether rows are imputed first and learned from later."""
@@ -131,11 +178,14 @@ def open_model(
     *,
     frozen: bool,
     time: str | None = None,
+    groups: str | None = None,
     coverage: float | None = None,
+    forecasts: bool = False,
 ) -> StreamModel:
     """Return the model of a file, or a new one if the file does not exist.
 
-    `time` is the column with the times of rows, `coverage` that of intervals.
+    `time` and `groups` are the columns with the times and labels of rows, `coverage` is that of
+    intervals, and `forecasts` says whether the next rows are asked for.
     """
     if not path.exists():
         if frozen:
@@ -144,13 +194,18 @@ def open_model(
         order = "auto" if time is None else time
         if time in ORDERS:
             raise ParameterError("time", f"must not be {time!r}, which has another meaning.")
-        new = OnlineImputer(random_state=0, time=order)
+        new = OnlineImputer(random_state=0, time=order, groups=groups)
         return StreamModel(new, frozen=False, coverage=coverage)
     model = load_model(path)
-    if time is not None and (
-        not isinstance(model, OnlineImputer) or StreamModel(model, frozen=True).time_column != time
-    ):
+    known = StreamModel(model, frozen=True)
+    if time is not None and known.time_column != time:
         problem = "This model does not take times from that column. Omit --time, or start anew."
+        raise ModelFileError(path, problem)
+    if groups is not None and known.group_column != groups:
+        problem = "This model does not take labels from that column. Omit --group, or start anew."
+        raise ModelFileError(path, problem)
+    if getattr(model, "groups", None) is not None and known.names is None:
+        problem = "The column of groups has no name. Fit the model to rows with column names."
         raise ModelFileError(path, problem)
     if not isinstance(model, OnlineImputer | OnlineKFMC):
         time = getattr(model, "time", None)
@@ -165,6 +220,8 @@ def open_model(
         frozen = True
     if coverage is not None and not isinstance(model, OnlineImputer):
         raise ModelFileError(path, "This model has no intervals for streams. Omit --interval.")
+    if forecasts and (not isinstance(model, OnlineImputer) or model.time is None):
+        raise ModelFileError(path, "This model has no forecasts. Omit --forecast.")
     opened = StreamModel(model, frozen=frozen, coverage=coverage)
     if frozen and not opened.is_fitted:
         raise ModelFileError(path, "The model has seen too few rows. Omit --frozen.")
