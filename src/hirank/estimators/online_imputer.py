@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass, replace
+from functools import partial
 from numbers import Integral
 from typing import Any, ClassVar
 
@@ -20,7 +21,7 @@ from hirank.estimators.validation import check_coverage, job_count, kernel_name,
 from hirank.exceptions import IrregularTimesWarning, ParameterError, warn
 from hirank.kernels import Kernel
 from hirank.online.clock import TimeCounts
-from hirank.online.config import ArrivalConfig, LowRankConfig, WindowConfig
+from hirank.online.config import ArrivalConfig, LowRankConfig, WindowConfig, n_points
 from hirank.online.window import StreamState
 from hirank.optim.path import BANDWIDTHS, LAST_BETA, SolverConfig, default_path
 from hirank.optim.trace import Callback, Step
@@ -344,7 +345,8 @@ class OnlineImputer(BaseOnline[StreamState]):
         return WindowConfig(
             kernel=make_kernel(self),
             stages=default_path(bandwidths, LAST_BETA if self.beta is None else self.beta),
-            n_components=lambda n: self._points(n, at_most=True),
+            # Without the estimator: a fit that goes on must not keep it from being forgotten.
+            n_components=partial(n_points, self.n_components),
             solver=SolverConfig(float(self.alpha), int(self.max_iter), float(self.tol)),
             scale=bool(self.scale),
             window=int(self.window),
@@ -426,6 +428,7 @@ class OnlineImputer(BaseOnline[StreamState]):
         config: WindowConfig,
         callback: Callback,
     ) -> tuple[StreamState, Array | None]:
+        config = replace(config, slice_work=np.inf)  # no row of a table waits for its answer
         for _ in range(self.n_passes):
             stream, stopped = self._fit_pass(stream, rows, times.get("times"), config, callback)
             if stopped:
