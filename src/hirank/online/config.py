@@ -81,7 +81,7 @@ class WindowConfig:
     max_stretch: float = 2.0  # factor that a standard deviation may change before that
     broken_scale: float = 5.0  # times that change: no step brings the points back, so restart
     min_held_out: int = 50  # held-out entries needed to compare stages on
-    slice_work: float = 2e8  # multiplications of a fit that a row waits for
+    slice_work: float = 4e8  # multiplications of a fit that a row waits for
 
 
 @dataclass(frozen=True)
