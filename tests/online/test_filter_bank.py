@@ -8,7 +8,7 @@ from hirank.online.moments import RunningMoments
 from hirank.online.ordered import OrderedConfig, OrderedState
 
 CONFIG = FilterConfig()
-SMALL = FilterConfig(largest_block=6, usual_block=4)
+SMALL = FilterConfig(largest_lagged=3, largest_block=6, usual_block=4)
 
 
 def walks(n, m):

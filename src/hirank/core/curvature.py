@@ -155,7 +155,7 @@ class LowRankInverse:
             values = np.minimum(values, own[:, None])
             weights[rows] = values / (sizes[rows, None] - values)
             directions[rows] = U.transpose(0, 2, 1)
-            count_work(10.0 * len(x) * len(basis.D) * m)
+            count_work(40.0 * len(x) * len(basis.D) * m)
 
         if k:
             _map_blocks(block, n, m, basis, workers)

@@ -1,6 +1,6 @@
 """The four filters of all features; those of many features work in blocks, at linear cost.
 
-The lagged filter has twice as many features as the others: in blocks the loose one takes its place.
+The lagged filter has twice as many features as the others: of many, the loose one takes its place.
 
 What features of different blocks share is left to the model of the window.
 """
@@ -38,7 +38,7 @@ class FilterBank:
         """Return filters that have seen no rows."""
         count = 1 if m <= config.largest_block else -(-m // config.usual_block)
         sizes = [len(part) for part in np.array_split(np.arange(m), count)]
-        kinds = KINDS if count == 1 else ("static", "loose", "level", "trend")
+        kinds = KINDS if m <= config.largest_lagged else ("static", "loose", "level", "trend")
         return cls(
             tuple(
                 GaussianFilter.start(kind, 2 * size if kind == "lagged" else size, config)

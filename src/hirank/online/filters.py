@@ -60,6 +60,7 @@ class FilterConfig:
     max_move: float = 5.0  # standard deviations by which observed entries may move others
     max_level: float = 1.0  # autocorrelation of levels
     max_step: float = 0.95  # autocorrelation of steps
+    largest_lagged: int = 100  # features: beyond, the lagged filter takes most of the time
     largest_block: int = 128  # features: the cost of a filter grows with their cube
     usual_block: int = 64  # features where one block is not enough
     reach: float = 3.0  # root mean square steps to which the step that a trend continues is clipped

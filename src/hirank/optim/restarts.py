@@ -173,5 +173,5 @@ def _solve(
     blocks = [slice(i, min(i + BLOCK, b)) for i in range(0, b, BLOCK)]
     cost = 1.0 * ROUNDS * b * len(basis.D) * (m + len(basis.D))
     values = np.concatenate([*workers.map(block, blocks, cost)])
-    count_work(cost / 4)  # most samples end before
+    count_work(cost / 2)  # most samples end before
     return places.astype(X.dtype, copy=False), values
