@@ -149,6 +149,10 @@ class OnlineImputer(BaseOnline[StreamState]):
     steps as so many, each with an :class:`~hirank.exceptions.IrregularTimesWarning`. For a whole
     table in order there is ``Imputer(time=True)``.
 
+    A fit that takes long is cut into slices, one for each row that arrives; until it is complete,
+    the model before imputes. Before the first one is complete, ``transform`` completes it where
+    rows are in no order, since nothing else imputes them well; ``dictionary_`` is not there yet.
+
     An interrupted call leaves the model as it was before. Of several threads, one may learn while
     others call ``transform``, which uses the model as it is at that moment; a second one that
     learns at the same time raises a RuntimeError and changes nothing.

@@ -28,7 +28,7 @@ class OrderedConfig:
     mix: MixConfig = field(default_factory=MixConfig)
     n_warmup: int = 40  # rows after which units are known well enough to score predictions
     min_unit: float = 0.05  # of the errors of a mix, in standard deviations of the feature
-    max_jump: float = 10.0  # standard deviations from the last value beyond which a value is an
+    max_jump: float = 20.0  # standard deviations from the last value beyond which a value is an
     # outlier, which is not learned from
     volatility_memory: float = 20.0  # rows
     max_ratio: float = 25.0  # of a squared error over the expected one
