@@ -49,8 +49,9 @@ def test_errors_are_raised_where_the_slice_is_computed():
 
     slices = Slices(fail, budget=10)
     assert not slices.advance()
-    with pytest.raises(ValueError, match="no"):
-        slices.advance()
+    for call in (slices.advance, slices.advance, slices.result):
+        with pytest.raises(ValueError, match="no"):
+            call()
 
 
 def test_a_computation_that_nobody_refers_to_ends():

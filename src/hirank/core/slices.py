@@ -131,16 +131,15 @@ class Slices(Generic[T]):
         """Compute the next slice; return whether it was the last. An error is raised here."""
         turns = self._turns
         with self._lock:
-            if turns.done:
-                return True
-            turns.computing.release()
-            try:
-                turns.calling.acquire()
-            except BaseException:  # interrupted: it is not known where the computation stands
-                self.taken = -1
-                turns.cancel()
-                raise
-            self.taken += 1
+            if not turns.done:
+                turns.computing.release()
+                try:
+                    turns.calling.acquire()
+                except BaseException:  # interrupted: it is not known where the computation stands
+                    self.taken = -1
+                    turns.cancel()
+                    raise
+                self.taken += 1
         if turns.error is not None:
             raise turns.error
         return turns.done

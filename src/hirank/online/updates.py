@@ -5,9 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from enum import Enum
-from typing import Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from hirank.core.slices import Slices
+from hirank.online.config import WindowConfig
+from hirank.online.rescale import has_new_feature, scale_change
+
+if TYPE_CHECKING:
+    from hirank.online.window import StreamState
 
 T = TypeVar("T")
 
@@ -71,3 +76,28 @@ class Learning:
             running = Slices(compute, budget)
             object.__setattr__(self, "running", running)
         return running
+
+
+def next_update(state: StreamState, config: WindowConfig) -> tuple[Update, Cause | None]:
+    """Return what the state of the window calls for."""
+    model, n = state.model, len(state.buffer)
+    assert model is not None
+    if state.suspect >= min(config.n_restart, config.n_warmup):
+        return Update.RESTARTED, Cause.POOR
+    if state.rested >= config.min_rest and has_new_feature(state.buffer, model):
+        return Update.RESTARTED, Cause.FEATURE
+    young = state.fitted_rows < config.n_warmup
+    growth = config.young_growth if young else config.growth
+    full = n == config.window and growth * state.fitted_rows > config.window > state.fitted_rows
+    if n >= growth * state.fitted_rows or full:
+        return Update.REFITTED, Cause.WINDOW
+    # Predictions as poor as means: the next batch decides whether to restart. Until then, wait.
+    if state.rested >= state.rest and not state.suspect:
+        if config.refit_on_drift and state.drift_scores.jumped:
+            return Update.REFITTED, Cause.ERRORS
+        change = scale_change(state.buffer, model, config)
+        if change > config.broken_scale:
+            return Update.RESTARTED, Cause.SCALE
+        if change > 1:
+            return Update.REFITTED, Cause.SCALE
+    return Update.REFINED, None

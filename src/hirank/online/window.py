@@ -33,8 +33,8 @@ from hirank.online.clock import TimeCounts
 from hirank.online.config import WindowConfig
 from hirank.online.ordered import Expected
 from hirank.online.prequential import MAX_ERROR, PrequentialScores
-from hirank.online.rescale import has_new_feature, scale_change, update_means
-from hirank.online.updates import Cause, Learning, Update
+from hirank.online.rescale import update_means
+from hirank.online.updates import Cause, Learning, Update, next_update
 from hirank.online.window_fits import WindowFit, fit_window
 
 
@@ -274,31 +274,6 @@ class StreamState:
         self.arrivals.check_sizes(m, len(self.pending))
         if self.model is not None and (len(self.model.unit) != m or not len(self.buffer)):
             raise ValueError(f"the model must have {m} features, and rows that it was fitted to")
-
-
-def next_update(state: StreamState, config: WindowConfig) -> tuple[Update, Cause | None]:
-    """Return what the state of the window calls for."""
-    model, n = state.model, len(state.buffer)
-    assert model is not None
-    if state.suspect >= min(config.n_restart, config.n_warmup):
-        return Update.RESTARTED, Cause.POOR
-    if state.rested >= config.min_rest and has_new_feature(state.buffer, model):
-        return Update.RESTARTED, Cause.FEATURE
-    young = state.fitted_rows < config.n_warmup
-    growth = config.young_growth if young else config.growth
-    full = n == config.window and growth * state.fitted_rows > config.window > state.fitted_rows
-    if n >= growth * state.fitted_rows or full:
-        return Update.REFITTED, Cause.WINDOW
-    # Predictions as poor as means: the next batch decides whether to restart. Until then, wait.
-    if state.rested >= state.rest and not state.suspect:
-        if config.refit_on_drift and state.drift_scores.jumped:
-            return Update.REFITTED, Cause.ERRORS
-        change = scale_change(state.buffer, model, config)
-        if change > config.broken_scale:
-            return Update.RESTARTED, Cause.SCALE
-        if change > 1:
-            return Update.REFITTED, Cause.SCALE
-    return Update.REFINED, None
 
 
 def _finish(
