@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from hirank import OnlineImputer
-from hirank.online.window import Update
+from hirank.online.updates import Update
 
 FIRST, BATCH = 200, 50
 

@@ -1,7 +1,8 @@
 import numpy as np
 import pytest
 
-from hirank.online.filters import KINDS, FilterConfig, GaussianFilter, Prediction, condition
+from hirank.online.conditioning import Prediction, condition
+from hirank.online.filters import KINDS, FilterConfig, GaussianFilter
 from hirank.online.moments import RunningMoments
 
 M = 5

@@ -12,7 +12,7 @@ from hirank.datasets import polynomial_manifolds
 from hirank.exceptions import EmptyRowsWarning
 from hirank.metrics import missing_relative_error
 from hirank.online.low_rank import Landmarks
-from hirank.online.window import Cause, Update
+from hirank.online.updates import Cause, Update
 
 
 def feed(model, rows, batch=20):
@@ -227,20 +227,20 @@ def test_rows_on_few_subspaces_are_imputed_nearly_exactly(scale, subspaces):
 
 def test_a_stream_with_a_low_rank_kernel_matrix_continues_after_loading(subspaces, tmp_path):
     rows, _ = subspaces
-    model = OnlineImputer(random_state=0).partial_fit(rows[:200])
+    model = OnlineImputer(random_state=0).partial_fit(rows[:240])
     assert isinstance(model._stream.model.dictionary, Landmarks)
     model.save(tmp_path / "model.hirank")
 
     loaded = hirank.load(tmp_path / "model.hirank")
 
     assert isinstance(loaded._stream.model.dictionary, Landmarks)
-    for part in (rows[200:250], rows[250:]):
+    for part in (rows[240:260], rows[260:]):
         one, two = (each.partial_fit_transform(part) for each in (model, loaded))
         assert one.tobytes() == two.tobytes()
 
 
 @pytest.mark.parametrize("given", [{"kernel": "rbf"}, {"n_components": 40}, {"beta": 1e-4}])
 def test_a_dictionary_that_is_asked_for_is_not_replaced(given, subspaces):
-    model = OnlineImputer(**given, random_state=0).partial_fit(subspaces[0][:200])
+    model = OnlineImputer(**given, random_state=0).partial_fit(subspaces[0][:240])
 
     assert not isinstance(model._stream.model.dictionary, Landmarks)

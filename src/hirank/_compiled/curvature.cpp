@@ -34,7 +34,8 @@ InverseCurvature::InverseCurvature(const Basis& basis, const FreeEntries& free, 
     if (!(unit_ > 0)) unit_ = 1;
     blocks_.assign(first_.back(), 0.0f);
     Vector J, products, H(static_cast<size_t>(most) * most);
-    for (int begin = 0, end; begin < n; begin = end) {
+    double work = 0;  // of the last block
+    for (int begin = 0, end; begin < n; begin = end, work = 0) {
         size_t entries = 0;
         if (begin) check_signals();
         for (end = begin; end < n && (end == begin || entries < CHUNK_ENTRIES); end++)
@@ -62,6 +63,7 @@ InverseCurvature::InverseCurvature(const Basis& basis, const FreeEntries& free, 
         for (int i = begin; i < end; i++) {
             const int q = free.count(i), stride = padded(q);
             if (!q) continue;
+            work += static_cast<double>(q) * q * (height + q);
             const double* x = rows.x.data() + static_cast<size_t>(i) * m;
             const int* features = free.features.data() + free.first[i];
             const double own = kernel.own(rows.squares[i]), outer = kernel.outer(rows.squares[i]);
@@ -88,6 +90,7 @@ InverseCurvature::InverseCurvature(const Basis& basis, const FreeEntries& free, 
                         static_cast<float>(entry * scale);
                 }
         }
+        count_work(work);
     }
 }
 

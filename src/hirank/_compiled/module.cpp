@@ -36,6 +36,11 @@ void hirank::check_signals() {
     if (PyErr_CheckSignals() != 0) throw py::error_already_set();
 }
 
+void hirank::count_work(double multiplications) {
+    py::gil_scoped_acquire lock;
+    py::module_::import("hirank.core.slices").attr("count_work")(multiplications);
+}
+
 namespace {
 
 // The address of a routine that a module of SciPy exports to Cython.

@@ -1,4 +1,5 @@
-// Signals of Python, such as Ctrl-C, during a computation that has released the interpreter's lock.
+// Signals of Python, such as Ctrl-C, and slices of work, during a computation that has released the
+// interpreter's lock.
 #pragma once
 #include <chrono>
 
@@ -6,6 +7,10 @@ namespace hirank {
 
 // Raise what a signal handler raises, as Python does between two operations. module.cpp defines it.
 void check_signals();
+
+// Count multiplications of a computation that may be cut into slices (hirank/core/slices.py): at the
+// end of a slice this waits for the next one. Like the above, in the thread that Python has called.
+void count_work(double multiplications);
 
 // A look for signals after so much work, for loops of small steps.
 class Signals {

@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 
 from hirank._typing import Array, BoolArray
 from hirank.core.objective import Basis
+from hirank.core.slices import count_work
 from hirank.core.threads import Workers, row_blocks
 
 # Added to each Hessian, in units of its mean diagonal. With 0.01 the objective falls faster, but
@@ -103,6 +104,7 @@ class DenseInverse:
             H *= both / unit
             H[:, diagonal, diagonal] += ~f
             np.multiply(np.linalg.inv(H), both, out=inverses[rows], casting="same_kind")
+            count_work(len(H) * m**2 * (m + len(basis.D)))
 
         _map_blocks(block, n, m, basis, workers)
         return cls(inverses, unit, workers)
@@ -153,6 +155,7 @@ class LowRankInverse:
             values = np.minimum(values, own[:, None])
             weights[rows] = values / (sizes[rows, None] - values)
             directions[rows] = U.transpose(0, 2, 1)
+            count_work(40.0 * len(x) * len(basis.D) * m)
 
         if k:
             _map_blocks(block, n, m, basis, workers)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from hirank._typing import Array, BoolArray, IntArray
+from hirank.core.slices import count_work
 from hirank.core.svt import shrink, spectral_norm
 
 N_THRESHOLDS = 12
@@ -25,6 +26,7 @@ def soft_impute(X: Array, observed: BoolArray, *, sweeps: int = 10) -> Array:
         for _ in range(sweeps):
             change = shrink(filled, threshold).X[missing] - filled[missing]
             filled[missing] += change
+            count_work(2.0 * X.size * min(X.shape) + 3.0 * min(X.shape) ** 3)
             if np.linalg.norm(change) <= 1e-3 * np.linalg.norm(filled[missing]):
                 break
     return filled

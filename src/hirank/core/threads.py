@@ -11,7 +11,7 @@ import math
 import os
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from contextvars import copy_context
 from itertools import pairwise
 from typing import Any, Generic, TypeVar
@@ -71,6 +71,12 @@ def position() -> tuple[int, ...]:
     Positions sort in the order in which one thread would come by.
     """
     return (*_local.path, _local.count)
+
+
+def current_n_jobs() -> int | None:
+    """Return the `n_jobs` of the workers in whose context the thread is; None outside of any."""
+    workers = _local.current()
+    return None if workers is None else workers.n_jobs
 
 
 class Cancelled(BaseException):
@@ -209,10 +215,12 @@ class Workers:
     ----------
     n_jobs : int, optional
         The number of threads, as in scikit-learn: see `count_threads`. None is one.
+    limit_blas : bool
+        False where the caller of this thread has limited BLAS already.
     """
 
-    def __init__(self, n_jobs: int | None = None) -> None:
-        self.n_jobs = n_jobs
+    def __init__(self, n_jobs: int | None = None, *, limit_blas: bool = True) -> None:
+        self.n_jobs, self._limit_blas = n_jobs, limit_blas
         self._limit: AbstractContextManager[None] | None = None  # None: not entered, or an outer is
         self._n_threads = 1  # outside of the context
         self._pool: _Pool | None = None
@@ -221,7 +229,7 @@ class Workers:
     def __enter__(self) -> Workers:
         if (outer := _local.current()) is not None:
             return outer
-        self._limit = one_blas_thread()
+        self._limit = one_blas_thread() if self._limit_blas else nullcontext()
         self._limit.__enter__()
         self._n_threads = 0  # not counted yet: that takes longer than imputing a row
         _local.workers = ref(self)

@@ -34,7 +34,8 @@ from hirank.kernels import Kernel
 from hirank.models.fit_dictionary import default_n_components
 from hirank.online.algorithm2 import Algorithm2Model, Algorithm2Stream
 from hirank.online.buffer import WindowModel
-from hirank.online.window import StreamState, Update
+from hirank.online.updates import Update
+from hirank.online.window import StreamState
 from hirank.optim.trace import Callback
 
 COLUMN_ATTRIBUTES = ("n_features_in_", "feature_names_in_")
@@ -257,12 +258,11 @@ class BaseOnline(StreamMixin, BaseTransformer, Generic[S]):
                 "smaller n_warmup, or call fit."
             )
 
-    def _points(self, n: int, *, at_most: bool) -> int:
+    def _points(self, n: int) -> int:
         """Return the number of points of the dictionary for n rows."""
         if self.n_components == "auto":
             return default_n_components(n)
-        if not at_most:
-            check_n_components(int(self.n_components), n)
+        check_n_components(int(self.n_components), n)
         return min(n, int(self.n_components))
 
     def _learn(self, X: Any, *, impute: bool) -> Array | None:
@@ -318,13 +318,13 @@ class BaseOnline(StreamMixin, BaseTransformer, Generic[S]):
         start = 0
         while start < len(rows):
             part = slice(start, _next_stop(has_values, start, max(1, stream.needs(config))))
-            before, start = stream.batches, part.stop
+            before, learned, start = stream.batches, _learns(stream), part.stop
             early[part] = has_values[part] & (not stream.can_impute)
             now = {name: values[part] for name, values in more.items()}
             stream, done = stream.append(rows[part], config, impute=impute, **now, **options)
             if done is not None:
                 filled[..., part, :], early[part] = done, False
-            if stream.batches > before:
+            if (learned or stream.batches > before) and not _learns(stream):
                 self._print_update(stream)
         if impute:
             filled = self._finish(filled, rows, stream, early, config, options)
@@ -364,7 +364,7 @@ class BaseOnline(StreamMixin, BaseTransformer, Generic[S]):
         if not known.all():
             warn(SkippedRowsWarning(int((~known).sum()), "they have no observed values."))
         used = values[known]
-        self._points(len(used), at_most=False)  # raises if there are more components than rows
+        self._points(len(used))  # raises if there are more components than rows
         config = self._config()
         with (
             self._learning(),
@@ -450,6 +450,11 @@ _SHARED_RULES: dict[str, Rule] = {
     "add_indicator": flag,
     "verbose": count(0),
 }
+
+
+def _learns(stream: Any) -> bool:
+    """Return whether an update of a stream goes on."""
+    return getattr(stream, "learning", None) is not None
 
 
 def _next_stop(has_values: BoolArray, start: int, needs: int) -> int:

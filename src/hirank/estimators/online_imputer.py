@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass, replace
+from functools import partial
 from numbers import Integral
 from typing import Any, ClassVar
 
@@ -28,7 +29,7 @@ from hirank.exceptions import (
 )
 from hirank.kernels import Kernel
 from hirank.online.clock import TimeCounts
-from hirank.online.config import ArrivalConfig, LowRankConfig, WindowConfig
+from hirank.online.config import ArrivalConfig, LowRankConfig, WindowConfig, n_points
 from hirank.online.grouped import MAX_GROUPS, GroupedStream
 from hirank.online.ordered import OrderedState
 from hirank.online.window import StreamState
@@ -166,6 +167,10 @@ class OnlineImputer(BaseOnline[StreamState]):
     median of the last ones, repeated times as a tenth of one, and gaps of more than 1000 usual
     steps as so many, each with an :class:`~hirank.exceptions.IrregularTimesWarning`. For a whole
     table in order there is ``Imputer(time=True)``.
+
+    A fit that takes long is cut into slices, one for each row that arrives; until it is complete,
+    the model before imputes. Before the first one is complete, ``transform`` completes it where
+    rows are in no order, since nothing else imputes them well; ``dictionary_`` is not there yet.
 
     An interrupted call leaves the model as it was before. Of several threads, one may learn while
     others call ``transform``, which uses the model as it is at that moment; a second one that
@@ -394,7 +399,8 @@ class OnlineImputer(BaseOnline[StreamState]):
         return WindowConfig(
             kernel=make_kernel(self),
             stages=default_path(bandwidths, LAST_BETA if self.beta is None else self.beta),
-            n_components=lambda n: self._points(n, at_most=True),
+            # Without the estimator: a fit that goes on must not keep it from being forgotten.
+            n_components=partial(n_points, self.n_components),
             solver=SolverConfig(float(self.alpha), int(self.max_iter), float(self.tol)),
             scale=bool(self.scale),
             window=int(self.window),
@@ -483,6 +489,7 @@ class OnlineImputer(BaseOnline[StreamState]):
         config: WindowConfig,
         callback: Callback,
     ) -> tuple[StreamState, Array | None]:
+        config = replace(config, slice_work=np.inf)  # no row of a table waits for its answer
         for _ in range(self.n_passes):
             stream, stopped = self._fit_pass(stream, rows, more, config, callback)
             if stopped:

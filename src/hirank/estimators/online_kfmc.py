@@ -184,7 +184,7 @@ last_update_, n_features_in_, feature_names_in_
             kernel=kernel,
             bandwidth=BANDWIDTH if self.bandwidth == "path" else float(self.bandwidth),
             beta=float(beta),
-            n_components=lambda n: self._points(n, at_most=False),
+            n_components=lambda n: self._points(n),
             alpha=alpha,
             steps=Algorithm3Config(
                 float(self.momentum),

@@ -25,7 +25,7 @@ from hirank.online.buffer import column_means
 from hirank.online.config import Algorithm2Config
 from hirank.online.cost import EmpiricalCost
 from hirank.online.prequential import PrequentialScores
-from hirank.online.window import Update
+from hirank.online.updates import Update
 from hirank.optim.algorithm2 import Algorithm2State, Pass, falling_betas, paper_pass
 from hirank.optim.algorithm3 import Algorithm3Config
 from hirank.optim.path import Setting

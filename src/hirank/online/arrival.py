@@ -98,6 +98,10 @@ class Arrivals:
         mix, errors = self.mix.add_features(count), self.errors.add_features(count)
         return replace(self, mix=mix, errors=errors, ordered=ordered, expected=expected)
 
+    def with_expected(self, expected: Expected | None) -> Arrivals:
+        """Return the state with what the filters expected of other pending rows."""
+        return replace(self, expected=expected)
+
     def discount(self, share: float) -> Arrivals:
         """Return the state with errors of another model counting as a share of what they did."""
         # They count enough for the mix to go on.
@@ -174,7 +178,7 @@ class Arrivals:
         mixed = np.where(unknown, by_model, expected.imputed)
         sizes = np.where(unknown, np.nan, expected.error)
         if self.mix.scored < MIN_SCORED:
-            if config.guarded and not self._in_order(config):
+            if config.guarded and not self.in_order(config):
                 mixed = np.where(np.isnan(by_model), mixed, by_model)
             return mixed, sizes * expected.volatility
         rows, features = np.nonzero(where & ~np.isnan(by_model) & ~unknown)
@@ -270,24 +274,33 @@ class Arrivals:
         return self.quantiles.add(scores, ages[at], config.intervals)
 
     def start_mix(
-        self, rows: Array, predicted: Array, unit: Array, config: ArrivalConfig | None
+        self,
+        rows: Array,
+        predicted: Array,
+        n_pending: int,
+        unit: Array,
+        config: ArrivalConfig | None,
     ) -> Arrivals:
         """Return the state after what was predicted of entries that the first fit held out.
 
-        Not where rows follow each other: the fit knew the rows after such an entry.
+        `rows` are the last of the `n_pending` first pending ones. Not where rows follow each other:
+        the fit knew the rows after such an entry.
         """
         n, expected = len(rows), self.expected
-        if config is None or expected is None or len(expected.ages) < n:
+        if config is None or expected is None or len(expected.ages) < n_pending:
             return self
-        if not config.guarded or self._in_order(config):
+        if not config.guarded or self.in_order(config):
             return self
-        recent = replace(self, expected=expected.at(slice(-n, None)))
-        return recent.judge(rows, predicted, ~np.isnan(predicted), unit, config)[0]
+        fitted = self.with_expected(expected.at(slice(n_pending - n, n_pending)))
+        judged, _ = fitted.judge(rows, predicted, ~np.isnan(predicted), unit, config)
+        return judged.with_expected(expected)
 
-    def _in_order(self, config: ArrivalConfig) -> bool:
+    def in_order(self, config: ArrivalConfig | None) -> bool:
         """Return whether rows follow each other, by the autocorrelation of their levels."""
         ordered = self.ordered
-        return ordered is not None and ordered.moments.pooled_level() > config.max_level
+        if config is None or ordered is None:
+            return False
+        return ordered.moments.pooled_level() > config.max_level
 
     def add_errors(self, errors: Array, config: ArrivalConfig | None) -> Arrivals:
         """Return the state with errors, n x m in standard deviations, NaN = unknown.

@@ -9,11 +9,17 @@ import numpy as np
 
 from hirank._typing import Array
 from hirank.kernels import Kernel
+from hirank.models.fit_dictionary import default_n_components
 from hirank.online.intervals import IntervalConfig
 from hirank.online.mixing import MixConfig
 from hirank.online.ordered import OrderedConfig
 from hirank.optim.algorithm3 import Algorithm3Config
 from hirank.optim.path import SolverConfig, Stage
+
+
+def n_points(n_components: int | str, n: int) -> int:
+    """Return the number of points of a dictionary for n rows."""
+    return default_n_components(n) if n_components == "auto" else min(n, int(n_components))
 
 
 @dataclass(frozen=True)
@@ -75,6 +81,7 @@ class WindowConfig:
     max_stretch: float = 2.0  # factor that a standard deviation may change before that
     broken_scale: float = 5.0  # times that change: no step brings the points back, so restart
     min_held_out: int = 50  # held-out entries needed to compare stages on
+    slice_work: float = 4e8  # multiplications of a fit that a row waits for
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,9 @@ Each filter describes the deviations of a row from the means, in units of the fe
 with one c1 and c2 for each feature and a full covariance Q:
 
     static   c1 = c2 = 0                        a Gaussian of single rows
-    loose    the same, with a tenth of the shrinkage of correlations
+    lagged   the same for a row and the one before as completed, side by side, with a hundredth of
+             the shrinkage of correlations and a shorter memory
+    loose    as static, with a tenth of the shrinkage: in place of lagged where there are blocks
     level    c1 = a, c2 = 0                     last values, moved as the observed features moved
     trend    c1 = a (1 + f), c2 = -a f          the same with a damped trend
 
@@ -26,15 +28,16 @@ from dataclasses import dataclass, replace
 from typing import Annotated, NamedTuple
 
 import numpy as np
-from scipy.linalg import LinAlgError, block_diag, cho_factor, cho_solve
-from scipy.linalg.lapack import dpotri
+from scipy.linalg import block_diag
 
 from hirank import _compiled
 from hirank._typing import Array, BoolArray, IntArray, Shape
 from hirank.online.clock import Pace, continuation, growth_of_level, growth_of_trend
+from hirank.online.conditioning import Filtered, Prediction, condition
 from hirank.online.moments import RunningMoments
 
-KINDS = ("static", "loose", "level", "trend")
+KINDS = ("static", "lagged", "level", "trend")
+"""The filters of a stream; "loose" takes the place of "lagged" where it would cost too much."""
 _EVEN = Pace()
 
 
@@ -46,6 +49,10 @@ class FilterConfig:
     prior_rows: float = 20.0  # that the first covariance counts for
     prior_variance: float = 0.1  # of that covariance
     loose_shrinkage: float = 0.1  # of the correlations of the loose filter, times the usual one
+    lagged_shrinkage: float = 0.01  # the same of the lagged filter
+    lagged_memory: float = 300.0  # rows over which its covariance is averaged
+    max_lagged: float = 6.0  # errors expected by the level filter, by which it may differ from that
+    min_lagged: float = 0.05  # the least such error, in standard deviations of the feature
     ridge: float = 1e-4  # part of each variance that is added
     min_variance: float = 1e-9
     inflation: float = 1e-6  # part of predicted variances that is added
@@ -53,19 +60,10 @@ class FilterConfig:
     max_move: float = 5.0  # standard deviations by which observed entries may move others
     max_level: float = 1.0  # autocorrelation of levels
     max_step: float = 0.95  # autocorrelation of steps
+    largest_lagged: int = 100  # features: beyond, the lagged filter takes most of the time
     largest_block: int = 128  # features: the cost of a filter grows with their cube
     usual_block: int = 64  # features where one block is not enough
     reach: float = 3.0  # root mean square steps to which the step that a trend continues is clipped
-
-
-class Prediction(NamedTuple):
-    """What a filter expects of the next row, before any of its entries is known."""
-
-    mean: Array  # m, in units of the data
-    covariance: Array  # m x m, in units of the features, like all that follow
-    noise: Array  # m x m, the part of e
-    cross: Array  # m x m, covariance with the row before; 0 x m without a trend
-    growth: Array | float = 1.0  # m; deviations of e over those of a usual step
 
 
 class TrendSteps(NamedTuple):
@@ -84,16 +82,6 @@ def trend_steps(moments: RunningMoments, pace: Pace, config: FilterConfig) -> Tr
     level, step = damping.level**pace.step, continuation(damping.step, pace)
     reach = damping.max_step * np.sqrt(pace.before)
     return TrendSteps(level * (1 + step), -level * step, reach, growth)
-
-
-class Filtered(NamedTuple):
-    """A row given its observed entries."""
-
-    imputed: Array  # m; conditional means, of observed entries given the others
-    variance: Array  # m, of the errors of these, in units of the data
-    at: IntArray  # o; the observed entries that were used
-    pull: Array  # o; S^-1 v, for innovations v with the covariance S
-    solved: Array  # o x 3m; S^-1 times their rows of noise, covariance and cross covariance
 
 
 class Step(NamedTuple):
@@ -131,6 +119,12 @@ class GaussianFilter:
 
     def add_features(self, count: int, config: FilterConfig) -> GaussianFilter:
         """Return the filter with so many features more, which have no values."""
+        if self.kind == "lagged":  # rows, and then the rows before
+            half = len(self.x) // 2
+            wide = replace(self, kind="loose").add_features(2 * count, config)
+            new = 2 * half + np.arange(count)
+            order = np.concatenate([np.arange(half), new, half + np.arange(half), new + count])
+            return replace(wide._at(order), kind="lagged")
         more = GaussianFilter.start(self.kind, count, config)
         variance = config.prior_variance * self.weight * np.eye(count)
         return replace(
@@ -143,10 +137,24 @@ class GaussianFilter:
             Q_sum=block_diag(self.Q_sum, variance),
         )
 
+    def _at(self, features: IntArray) -> GaussianFilter:
+        """Return the filter with its features in another order."""
+        square = np.ix_(features, features)
+        return replace(
+            self,
+            x=self.x[features],
+            before=self.before[features],
+            P=self.P[square],
+            P_cross=self.P_cross[square],
+            P_before=self.P_before[square],
+            Q_sum=self.Q_sum[square],
+        )
+
     def check(self) -> None:
         """Raise ValueError if the parts do not fit together."""
-        if self.kind not in KINDS:
-            raise ValueError(f"kind must be one of {', '.join(KINDS)}; got {self.kind!r:.40}")
+        if self.kind not in (*KINDS, "loose"):
+            allowed = ", ".join((*KINDS, "loose"))
+            raise ValueError(f"kind must be one of {allowed}; got {self.kind!r:.40}")
         if not self.weight > 0 or self.seen < 0:
             raise ValueError("weight must be positive, and seen not negative")
         if self.Q_sum.diagonal().min() < 0 or not np.allclose(self.Q_sum, self.Q_sum.T):
@@ -174,8 +182,13 @@ class GaussianFilter:
 
     def _shrinkage(self, n_known: int, config: FilterConfig) -> float:
         """Return the factor of correlations."""
-        m, share = max(n_known, 1), config.loose_shrinkage if self.kind == "loose" else 1.0
+        shares = {"loose": config.loose_shrinkage, "lagged": config.lagged_shrinkage}
+        m, share = max(n_known, 1), shares.get(self.kind, 1.0)
         return 1 - share * m / (m + self.seen / m)
+
+    def _keep(self, config: FilterConfig) -> float:
+        """Return what part of the sums a row leaves."""
+        return 1 - 1 / (config.lagged_memory if self.kind == "lagged" else config.memory)
 
     def predict(
         self, moments: RunningMoments, config: FilterConfig, pace: Pace = _EVEN
@@ -183,7 +196,7 @@ class GaussianFilter:
         """Return what is expected of the next row."""
         Q, mean = self.noise(config, int(moments.known.sum())), moments.mean
         diagonal, none = np.diag_indices(len(mean)), np.zeros((0, len(mean)))
-        if self.kind in ("static", "loose"):
+        if self.kind not in ("level", "trend"):
             return Prediction(mean, Q, Q, none)
         if self.kind == "level":
             a = moments.pooled_level()
@@ -239,13 +252,13 @@ class GaussianFilter:
             config.inflation,
             config.max_innovation,
             config.max_move,
-            1 - 1 / config.memory,
+            self._keep(config),
         )
         if not learn:
             return Step(imputed, variance, None)
         count, weight, seen = int((known & ~np.isnan(y)).sum()), self.weight, self.seen
         if count:
-            keep = 1 - 1 / config.memory
+            keep = self._keep(config)
             weight, seen = keep * weight + 1, keep * seen + count
         x, before, P, P_cross, P_before, Q_sum = state
         after = GaussianFilter(self.kind, x, before, P, P_cross, P_before, Q_sum, weight, seen)
@@ -256,7 +269,7 @@ class GaussianFilter:
     ) -> GaussianFilter:
         """Return the filter after a row y, m, NaN where missing."""
         _, P, Q, cross, growth = prediction
-        x, at, keep = np.where(np.isnan(y), row.imputed, y), row.at, 1 - 1 / config.memory
+        x, at, keep = np.where(np.isnan(y), row.imputed, y), row.at, self._keep(config)
         m, ordered, trend = len(x), self.kind in ("level", "trend"), len(cross) > 0
         of_noise, of_P, of_cross = np.split(row.solved, [m, 2 * m], axis=1)
         new = replace(self, x=x)
@@ -290,38 +303,6 @@ class GaussianFilter:
             P_cross[seen] = 0
         before = np.where(expected, self.before, self.x)
         return replace(self, P=P, P_cross=P_cross, before=before)
-
-
-def condition(
-    prediction: Prediction, y: Array, known: BoolArray, unit: Array, config: FilterConfig
-) -> Filtered:
-    """Return a row y, m, given its observed entries of features that are known already."""
-    mean, P, Q, cross, _ = prediction
-    at: IntArray = np.flatnonzero(known & ~np.isnan(y))
-    m = len(y)
-    if not len(at):
-        return Filtered(mean, unit**2 * P.diagonal(), at, np.zeros(0), np.zeros((0, 3 * m)))
-    S = P[np.ix_(at, at)]
-    reach = config.max_innovation * np.sqrt(S.diagonal())
-    v = np.clip(((y - mean) / unit)[at], -reach, reach)
-    try:
-        factor = cho_factor(S, lower=True, check_finite=False)
-    except LinAlgError:  # by rounding: the row says nothing
-        return condition(prediction, np.full(m, np.nan), known, unit, config)
-    right = np.concatenate([v[:, None], Q[at], P[at], cross[at] if len(cross) else Q[at]], axis=1)
-    solved = cho_solve(factor, right, check_finite=False)
-    pull = solved[:, 0]
-    precision = dpotri(factor[0], lower=1)[0].diagonal()
-    move = P[:, at] @ pull
-    move[at] = v - pull / precision  # leave one out
-    far = config.max_move * np.sqrt(P.diagonal())
-    variance = np.maximum(
-        P.diagonal() - np.einsum("ij,ji->i", P[:, at], solved[:, m + 1 : 2 * m + 1]), 0
-    )
-    variance[at] = 1 / precision
-    return Filtered(
-        mean + unit * np.clip(move, -far, far), unit**2 * variance, at, pull, solved[:, 1:]
-    )
 
 
 def _symmetric(A: Array) -> Array:

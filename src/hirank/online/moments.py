@@ -70,6 +70,15 @@ class RunningMoments:
         }
         return replace(self, **parts)
 
+    def twice(self) -> RunningMoments:
+        """Return the moments of a row and the one before, side by side."""
+        parts: dict[str, Any] = {
+            f.name: np.concatenate([getattr(self, f.name)] * 2, axis=-1)
+            for f in fields(self)
+            if f.name != "rows"
+        }
+        return replace(self, **parts)
+
     @property
     def known(self) -> BoolArray:
         """Which features had a value."""

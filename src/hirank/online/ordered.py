@@ -28,7 +28,7 @@ class OrderedConfig:
     mix: MixConfig = field(default_factory=MixConfig)
     n_warmup: int = 40  # rows after which units are known well enough to score predictions
     min_unit: float = 0.05  # of the errors of a mix, in standard deviations of the feature
-    max_jump: float = 10.0  # standard deviations from the last value beyond which a value is an
+    max_jump: float = 20.0  # standard deviations from the last value beyond which a value is an
     # outlier, which is not learned from
     volatility_memory: float = 20.0  # rows
     max_ratio: float = 25.0  # of a squared error over the expected one
@@ -78,6 +78,7 @@ class OrderedState:
     volatility: float  # mean square of recent errors over what was expected
     outlook: Outlook
     outliers: Annotated[IntArray, Shape("m")]  # that each feature had in a row
+    last: Annotated[Array, Shape("m", finite=False)]  # the last row as completed; NaN where unknown
 
     @classmethod
     def empty(cls, m: int, config: OrderedConfig) -> OrderedState:
@@ -86,7 +87,15 @@ class OrderedState:
         mix = PredictionMix.start(m, np.ones(len(KINDS)))
         moments, clock = RunningMoments.empty(m), Clock.start()
         return cls(
-            moments, filters, mix, np.zeros(m), clock, 1.0, Outlook.empty(m), np.zeros(m, np.intp)
+            moments,
+            filters,
+            mix,
+            np.zeros(m),
+            clock,
+            1.0,
+            Outlook.empty(m),
+            np.zeros(m, np.intp),
+            np.full(m, np.nan),
         )
 
     def add_features(self, count: int, config: OrderedConfig) -> OrderedState:
@@ -100,6 +109,7 @@ class OrderedState:
             self.volatility,
             self.outlook.add_features(count),
             np.append(self.outliers, np.zeros(count, np.intp)),
+            np.append(self.last, np.full(count, np.nan)),
         )
 
     def complete(self, rows: Array, times: Array | None, config: OrderedConfig) -> Expected:
@@ -145,7 +155,8 @@ class OrderedState:
             first = moments.rows == FIRST_UNITS
             filters = filters.rescale(factor, first, config.filters)
         ages = np.where(np.isnan(y), np.minimum(self.ages + pace.step, MAX_AGE), 0)
-        state = replace(self, moments=moments, filters=filters, mix=mix, ages=ages)
+        last = np.where(np.isnan(y), expected.imputed[0], y)
+        state = replace(self, moments=moments, filters=filters, mix=mix, ages=ages, last=last)
         outlook = self.outlook
         if self.moments.rows >= config.n_warmup:
             outlook = outlook.append(
@@ -193,7 +204,9 @@ class OrderedState:
         return far & judged
 
     def _step(self, y: Array, pace: Pace, config: OrderedConfig, *, learn: bool) -> BankStep:
-        return self.filters.step(y, self.moments, pace, config.filters, learn=learn)
+        # After an unusual step the row before says something else.
+        last = self.last if pace.typical else np.full_like(self.last, np.nan)
+        return self.filters.step(y, last, self.moments, pace, config.filters, learn=learn)
 
     def _mix(self, row: BankStep, pace: Pace, config: OrderedConfig) -> Expected:
         """Return what is expected of a row."""
@@ -221,10 +234,13 @@ class OrderedState:
             len(self.moments.count),
             len(self.mix.entries),
             len(self.outliers),
+            len(self.last),
         }
         widths.add(self.filters.width)
         if widths != {m} or self.mix.pooled.shape[1] != len(KINDS):
             raise ValueError(f"moments, filters and mix must describe {m} features")
+        if np.isinf(self.last).any():
+            raise ValueError("the last row must not be infinite")
         if m and self.outliers.min() < 0:
             raise ValueError("outliers must not be negative")
         if not 0 <= self.volatility < np.inf:

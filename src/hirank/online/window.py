@@ -9,60 +9,33 @@ dictionary takes a few steps. Three things call for more:
 - these predictions are as poor as column means: the rows before the change are of no use any more,
   and the model is restarted with the rows since.
 
+An update that takes long is cut into slices, of which each row computes one after it was imputed;
+until it is complete, the model stays as it was and arriving rows wait to be learned from.
+
 All records are frozen. A stream advances by making a new record, so that one that was interrupted
 is still complete. What it learns depends on the rows alone, not on how they were split into calls.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from enum import Enum
+from functools import partial
 from typing import Annotated
 
 import numpy as np
 
 from hirank._typing import Array, BoolArray, Shape
-from hirank.core.columns import Columns
-from hirank.core.masking import mask_entries, mask_row_entries
-from hirank.core.threads import Workers
-from hirank.models.fit_dictionary import DictionaryProblem, fit_dictionary, fit_path
-from hirank.models.refine_dictionary import grow_dictionary, refine_dictionary, renew_dictionary
+from hirank.core.masking import mask_row_entries
 from hirank.online.arrival import Arrivals
 from hirank.online.buffer import Buffer, WindowModel, column_means, pad_features
 from hirank.online.clock import TimeCounts
 from hirank.online.config import WindowConfig
-from hirank.online.fitted_window import FittedWindow, refit_low_rank, select_model
-from hirank.online.low_rank import Landmarks
 from hirank.online.ordered import Expected
 from hirank.online.prequential import MAX_ERROR, PrequentialScores
-from hirank.online.rescale import (
-    deviation,
-    has_new_feature,
-    measure_again,
-    scale_change,
-    update_means,
-)
-from hirank.optim.path import PathSolution, rescale_ridges
-
-
-class Update(Enum):
-    """What the last batch led to."""
-
-    NONE = "none"  # nothing could be learned from it, or nothing is before the next refit
-    STARTED = "started"  # the first fit
-    REFINED = "refined"  # a few steps of the dictionary
-    REFITTED = "refitted"  # the path again, from the model at hand
-    RESTARTED = "restarted"  # the path again, from the rows alone
-
-
-class Cause(Enum):
-    """Why a model was refitted or restarted."""
-
-    WINDOW = "the window has grown"
-    ERRORS = "errors have increased"
-    POOR = "errors are as large as those of column means"
-    SCALE = "features have left their scale"
-    FEATURE = "a new feature varies"
+from hirank.online.rescale import update_means
+from hirank.online.updates import Cause, Learning, Update, next_update
+from hirank.online.window_fits import WindowFit, fit_window
 
 
 @dataclass(frozen=True)
@@ -85,6 +58,7 @@ class StreamState:
     suspect: int = 0  # rows since predictions became poor
     update: Update = Update.NONE
     cause: Cause | None = None
+    learning: Learning | None = None  # the update that goes on
 
     @classmethod
     def empty(cls, width: int, seed: int) -> StreamState:
@@ -101,6 +75,7 @@ class StreamState:
             buffer=self.buffer.add_features(count),
             arrivals=self.arrivals.add_features(count, config.arrival),
             model=None if self.model is None else self.model.add_features(count),
+            learning=None if self.learning is None else replace(self.learning, slices=0),
         )
 
     @property
@@ -138,6 +113,8 @@ class StreamState:
 
     def needs(self, config: WindowConfig) -> int:
         """Return how many rows are missing until something is learned."""
+        if self.learning is not None:
+            return 1
         size = config.batch_size if self.model is not None else config.n_warmup
         return size - len(self.pending)
 
@@ -153,7 +130,7 @@ class StreamState:
         With `coverage`, 3 x n x m: imputed rows, and lower and upper ends of intervals.
         """
         expected = self.arrivals.complete(rows, times, config.arrival)
-        return self._impute(rows, expected, config, coverage)
+        return self._with_first_model(config)._impute(rows, expected, config, coverage)
 
     def append(
         self,
@@ -183,7 +160,11 @@ class StreamState:
             arrivals=arrivals,
             samples=self.samples + len(rows),
         )
-        return (state if state.needs(config) > 0 else state.learn(config)), filled
+        if state.learning is not None and some.any():
+            state = state.go_on(config)
+        if state.learning is None and state.needs(config) <= 0:
+            state = state.learn(config)
+        return state, filled
 
     def _impute(
         self, rows: Array, expected: Expected | None, config: WindowConfig, coverage: float | None
@@ -195,14 +176,21 @@ class StreamState:
         return np.array([filled, filled - half, filled + half])
 
     def learn(self, config: WindowConfig) -> StreamState:
-        """Return the stream after it has learned from the pending rows."""
+        """Return the stream after it has learned from pending rows, or has begun to.
+
+        After a long fit, more rows than a batch are pending: they are learned from batch by batch.
+        """
         rng = np.random.default_rng([self.seed, self.batches])
-        state, batch = _score(self, config, rng)
-        state = replace(state, pending=self.pending[:0], batches=self.batches + 1)
+        count = len(self.pending)
+        if self.model is not None:
+            count = min(count, max(config.batch_size, count - config.window))
+        state, batch = _score(self._first(count), config, rng)
+        state = replace(state, arrivals=state.arrivals.with_expected(self.arrivals.expected))
+        state = replace(state, pending=self.pending, batches=self.batches + 1)
         if self.model is None:
-            state = replace(state, buffer=batch.last(config.window), rest=config.min_rest)
-            return _start(state, config, rng, Update.STARTED)._forget_expected()
-        state = state._forget_expected()
+            state = replace(state, rest=config.min_rest)
+            return state._begin(Learning(Update.STARTED, rows=count), config)
+        state = replace(state._forget(count), rested=self.rested + 1)
         scores = state.drift_scores
         poor = config.refit_on_drift and scores.poor and (scores.jumped or self.suspect > 0)
         buffer = self.buffer.extend(batch).last(config.window)
@@ -210,14 +198,69 @@ class StreamState:
             state,
             buffer=buffer,
             model=update_means(self.model, buffer),
-            rested=self.rested + 1,
             suspect=self.suspect + len(batch) if poor else 0,
         )
-        return _update(state, config, rng)
+        update, cause = next_update(state, config)
+        if cause is Cause.POOR:
+            by_model = None if state.model_scores is None else state.model_scores.forget()
+            recent = state.buffer.last(state.suspect)
+            scores = state.scores.forget()
+            state = replace(state, buffer=recent, suspect=0, scores=scores, model_scores=by_model)
+        return state._begin(Learning(update, cause), config)
 
-    def _forget_expected(self) -> StreamState:
-        """Return the stream without what the filters expected of rows that are not pending."""
-        return replace(self, arrivals=replace(self.arrivals, expected=None))
+    def _begin(self, learning: Learning, config: WindowConfig) -> StreamState:
+        """Return the stream after the first slice of an update."""
+        if not self.can_impute:  # rows wait for the first fit anyway
+            config = replace(config, slice_work=np.inf)
+        return replace(self, learning=learning).go_on(config)
+
+    def go_on(self, config: WindowConfig) -> StreamState:
+        """Return the stream after another slice of its update."""
+        assert self.learning is not None
+        fit = self._fit(config)
+        if np.isinf(config.slice_work):
+            return _finish(replace(self, learning=None), self.learning, fit(), config)
+        learning, done = self.learning.advance(fit, config.slice_work)
+        if done is None:
+            return replace(self, learning=learning)
+        return _finish(replace(self, learning=None), learning, done.result(), config)
+
+    def _fit(self, config: WindowConfig) -> Callable[[], WindowFit]:
+        """Return the fit of the update that goes on."""
+        assert self.learning is not None
+        # Without the update itself: what is computed must not keep itself from being forgotten.
+        state, learning = replace(self, learning=None), self.learning
+        if self.model is None:
+            rows = self.pending[: learning.rows]
+            state = replace(state, buffer=Buffer.from_rows(rows).last(config.window))
+        return partial(fit_window, state, learning.update, learning.cause, config)
+
+    def _with_first_model(self, config: WindowConfig) -> StreamState:
+        """Return the stream with its first model, also if its fit goes on.
+
+        Not where rows follow each other, in which filters impute them well enough until then.
+        """
+        learning = self.learning
+        if self.model is not None or learning is None or self.arrivals.in_order(config.arrival):
+            return self
+        fit = learning.computation(self._fit(config), config.slice_work).result()
+        return _finish(replace(self, learning=None), learning, fit, config)
+
+    def _first(self, count: int) -> StreamState:
+        """Return the stream with its first pending rows only."""
+        expected = self.arrivals.expected
+        expected = None if expected is None else expected.at(slice(count))
+        return replace(
+            self, pending=self.pending[:count], arrivals=self.arrivals.with_expected(expected)
+        )
+
+    def _forget(self, count: int) -> StreamState:
+        """Return the stream without the first pending rows, and what was expected of them."""
+        expected = self.arrivals.expected
+        expected = None if expected is None else expected.at(slice(count, None))
+        return replace(
+            self, pending=self.pending[count:], arrivals=self.arrivals.with_expected(expected)
+        )
 
     def check(self) -> None:
         """Raise ValueError if the parts do not fit together."""
@@ -233,203 +276,31 @@ class StreamState:
             raise ValueError(f"the model must have {m} features, and rows that it was fitted to")
 
 
-def next_update(state: StreamState, config: WindowConfig) -> tuple[Update, Cause | None]:
-    """Return what the state of the window calls for."""
-    model, n = state.model, len(state.buffer)
-    assert model is not None
-    if state.suspect >= min(config.n_restart, config.n_warmup):
-        return Update.RESTARTED, Cause.POOR
-    if state.rested >= config.min_rest and has_new_feature(state.buffer, model):
-        return Update.RESTARTED, Cause.FEATURE
-    young = state.fitted_rows < config.n_warmup
-    growth = config.young_growth if young else config.growth
-    full = n == config.window and growth * state.fitted_rows > config.window > state.fitted_rows
-    if n >= growth * state.fitted_rows or full:
-        return Update.REFITTED, Cause.WINDOW
-    # Predictions as poor as means: the next batch decides whether to restart. Until then, wait.
-    if state.rested >= state.rest and not state.suspect:
-        if config.refit_on_drift and state.drift_scores.jumped:
-            return Update.REFITTED, Cause.ERRORS
-        change = scale_change(state.buffer, model, config)
-        if change > config.broken_scale:
-            return Update.RESTARTED, Cause.SCALE
-        if change > 1:
-            return Update.REFITTED, Cause.SCALE
-    return Update.REFINED, None
-
-
-def _update(state: StreamState, config: WindowConfig, rng: np.random.Generator) -> StreamState:
-    """Return the stream after the update that its window calls for."""
-    update, cause = next_update(state, config)
-    if update is Update.REFINED:
-        return _refine(state)
-    if cause is Cause.POOR:
-        recent = replace(state, buffer=state.buffer.last(state.suspect), suspect=0)
-        restarted = _start(recent, config, rng, update, cause)
-        by_model = None if state.model_scores is None else state.model_scores.forget()
-        return replace(restarted, scores=state.scores.forget(), model_scores=by_model)
-    if update is Update.RESTARTED:
-        return _start(state, config, rng, update, cause)
-    refitted = _refit(state, config, rng, cause)
-    if cause is Cause.WINDOW:
-        return refitted
-    longest = max(config.min_rest, config.window // (2 * config.batch_size))
-    follows = state.rested < 2 * state.rest
-    return replace(refitted, rest=min(2 * state.rest, longest) if follows else config.min_rest)
-
-
-def _start(
-    state: StreamState,
-    config: WindowConfig,
-    rng: np.random.Generator,
-    update: Update,
-    cause: Cause | None = None,
+def _finish(
+    state: StreamState, learning: Learning, fit: WindowFit, config: WindowConfig
 ) -> StreamState:
-    """Fit a model to the window alone."""
-    rows = state.buffer.clip_outliers().rows
-    observed = ~np.isnan(rows)
-    inliers = state.buffer.inliers()
-    has_values = observed.sum(axis=0) > 0
-    columns = Columns.measure(
-        inliers[:, has_values],
-        ~np.isnan(inliers[:, has_values]),
-        scale=config.scale and "standard",
-    )
-    columns = replace(columns, has_values=has_values)
-    X, known = columns.scale(rows, observed)
-    usable = known.any(axis=1)
-    r = config.n_components(int(usable.sum()))
-    if columns.scaling.varying.any():
-        problem = DictionaryProblem(
-            X[usable], known[usable], r, config.kernel, config.stages, config.solver
+    """Return the stream with what was fitted."""
+    rested, rest = state.rested, state.rest
+    state = replace(state, model=fit.model, buffer=fit.buffer, update=fit.update, cause=None)
+    if fit.update not in (Update.NONE, Update.REFINED):
+        arrivals = state.arrivals.discount(config.old_errors)  # of another model
+        state = replace(
+            state,
+            cause=learning.cause,
+            arrivals=arrivals,
+            fitted_rows=len(fit.buffer),
+            rested=0,
         )
-        held_out = mask_entries(problem.observed, rng)
-        with Workers() as workers:
-            solution = fit_dictionary(problem, workers, rng, held_out=held_out)
-            fitted = select_model(solution, problem, held_out, config, workers)
-    else:
-        fitted = FittedWindow.from_path(PathSolution.empty(X, r), config)
-    means = np.full(state.width, np.nan) if state.model is None else state.model.means.copy()
-    # Predictions of the model before may be far off: nothing to start from.
-    forgotten = replace(state.buffer, predicted=np.full(rows.shape, np.nan))
-    state = replace(state, buffer=forgotten, update=update, cause=cause)
-    started = _with_model(state, fitted, columns, config, means)
-    if update is not Update.STARTED or fitted.fold is None:
-        return started
-    # What was held out of the fit shows how good it is, before any row has arrived since.
-    predicted = np.full(rows.shape, np.nan)
-    part = np.full(X.shape, np.nan)
-    part[usable] = np.where(held_out, fitted.fold, np.nan)
-    predicted[:, columns.varying] = columns.scaling.backward(part)[:, columns.scaling.varying]
-    arrivals = started.arrivals.start_mix(rows, predicted, started.unit(), config.arrival)
-    return replace(started, arrivals=arrivals)
-
-
-def _refit(
-    state: StreamState, config: WindowConfig, rng: np.random.Generator, cause: Cause | None
-) -> StreamState:
-    """Fit the path to the window, from the imputed rows and the dictionary at hand."""
-    model, buffer = state.model, state.buffer.clip_outliers()
-    assert model is not None
-    dictionary = model.dictionary
-    low_rank = isinstance(dictionary, Landmarks)
-    # What has changed may be better described by a dictionary, for which there is no start.
-    if not dictionary.settings or (low_rank and cause is not Cause.WINDOW):
-        return _start(state, config, rng, Update.REFITTED, cause)
-    columns = replace(model.columns, scaling=measure_again(buffer, model, config))
-    X, known = columns.scale(buffer.rows, ~np.isnan(buffer.rows))
-    usable = known.any(axis=1)
-    if not usable.any():  # no feature that varies has values in the window
-        return _refine(state)
-    filled = columns.scale(buffer.filled, ~np.isnan(buffer.filled)).X[usable]
-    predicted, held_out = columns.scale(buffer.predicted, ~np.isnan(buffer.predicted))
-    X, known, predicted = X[usable], known[usable], predicted[usable]
-    held_out = held_out[usable] & known
-    enough = bool(held_out.sum() >= config.min_held_out)
-    held_out &= enough
-    start = np.where(held_out, predicted, filled)
-    max_iter = max(1, config.solver.max_iter // config.refit_share)
-    solver = replace(config.solver, max_iter=max_iter)
-    stages = config.stages if enough or low_rank else config.stages[: model.n_stages]
-    problem = DictionaryProblem(
-        X, known, max(len(dictionary.D), config.n_components(len(X))), config.kernel, stages, solver
-    )
-    with Workers() as workers:
-        if low_rank:
-            fitted = refit_low_rank(problem, held_out, start, model.n_stages, config, workers)
-        else:
-            D = columns.scaling.forward(model.columns.scaling.backward(dictionary.D))
-            if problem.n_components > len(D):
-                D = grow_dictionary(D, filled, known, problem.n_components, rng)
-            else:
-                D = renew_dictionary(D, filled, dictionary.settings[-1], config.batch_size)
-            solution = fit_path(problem, start, D, held_out, workers, restart_after=())
-            if cause is Cause.WINDOW:
-                fitted = select_model(solution, problem, held_out, config, workers, start)
-            else:  # landmarks would not follow a change that goes on
-                fitted = FittedWindow.from_path(solution, config)
-    state = replace(state, update=Update.REFITTED, cause=cause)
-    return _with_model(state, fitted, columns, config, model.means.copy())
-
-
-def _refine(state: StreamState) -> StreamState:
-    """Take a few steps of the dictionary."""
-    model = state.model
-    assert model is not None
-    if not model.dictionary.settings or isinstance(model.dictionary, Landmarks):
-        return replace(state, update=Update.NONE, cause=None)
-    filled = state.buffer.filled
-    outlying = ((filled < model.low) | (filled > model.high)).sum(axis=1) > 0
-    if outlying.all():
-        return replace(state, update=Update.NONE, cause=None)
-    rows = filled[~outlying]
-    X = model.columns.scale(rows, ~np.isnan(rows)).X
-    dictionary = model.dictionary
-    with Workers() as workers:
-        D = refine_dictionary(X, dictionary.D, dictionary.settings[-1], workers)
-    settings = rescale_ridges(dictionary.settings, model.stages, D)
-    refined = replace(model, dictionary=replace(dictionary, D=D, settings=settings))
-    return replace(state, model=refined, update=Update.REFINED, cause=None)
-
-
-def _with_model(
-    state: StreamState,
-    fitted: FittedWindow,
-    columns: Columns,
-    config: WindowConfig,
-    means: Array,
-) -> StreamState:
-    """Return the stream with a model that was just fitted; `means` are those of earlier windows."""
-    rows, has_values, scaling = state.buffer.rows, columns.has_values, columns.scaling
-    observed = ~np.isnan(rows)
-    means[has_values] = scaling.mean
-    unit = np.full(state.width, np.nan)
-    features = np.flatnonzero(columns.varying)
-    unit[features] = (
-        scaling.spread[scaling.varying]
-        if config.scale
-        else deviation(state.buffer.inliers()[:, features])
-    )
-    low, high = state.buffer.limits()
-    model = WindowModel(
-        columns, fitted.model, fitted.stages, fitted.n_stages, unit, means, low, high
-    )
-    filled = np.where(observed, rows, np.nan_to_num(means))
-    usable = observed[:, features].any(axis=1)
-    part = filled[:, has_values]
-    if len(features):
-        part[usable] = scaling.backward(fitted.X)
-    else:
-        part = scaling.backward(fitted.X)
-    filled[:, has_values] = np.where(observed[:, has_values], rows[:, has_values], part)
-    return replace(
-        state,
-        buffer=replace(state.buffer, filled=filled),
-        model=model,
-        arrivals=state.arrivals.discount(config.old_errors),  # of another model
-        fitted_rows=len(rows),
-        rested=0,
-    )
+    if fit.predicted is not None:
+        arrivals = state.arrivals.start_mix(
+            fit.buffer.rows, fit.predicted, learning.rows, state.unit(), config.arrival
+        )
+        state = replace(state, arrivals=arrivals)
+    state = state._forget(learning.rows)
+    if learning.update is not Update.REFITTED or learning.cause is Cause.WINDOW:
+        return state
+    longest = max(config.min_rest, config.window // (2 * config.batch_size))
+    return replace(state, rest=min(2 * rest, longest) if rested < 2 * rest else config.min_rest)
 
 
 def _score(

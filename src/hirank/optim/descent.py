@@ -42,6 +42,9 @@ class Descent(Protocol):
 class Problem(Protocol):
     """An objective of one vector, which consists of the missing entries of X and perhaps more."""
 
+    @property
+    def work(self) -> float: ...  # the multiplications of an evaluation
+
     def X(self, vector: Array) -> Array: ...
 
     def D(self, vector: Array) -> Array: ...  # the dictionary, r x m

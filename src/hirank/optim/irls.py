@@ -15,7 +15,7 @@ import numpy as np
 from hirank._compiled import core
 from hirank._typing import Array, BoolArray, IntArray
 from hirank.core.bounds import Bounds, Box
-from hirank.core.curvature import inverse_curvature, is_dense
+from hirank.core.curvature import MAX_DENSE_FEATURES, inverse_curvature, is_dense
 from hirank.core.schatten import Penalty
 from hirank.core.threads import Workers
 from hirank.optim import quasi_newton as qn
@@ -56,6 +56,13 @@ class FreeEntries:
     penalty: Penalty
     landmarks: IntArray | None
     bounds: Bounds | None = None  # of the free entries
+
+    @property
+    def work(self) -> float:
+        """The multiplications of a step: of an evaluation, and of the inverse curvature."""
+        n, m = self.table.shape
+        r = n if self.landmarks is None else len(self.landmarks)
+        return 2.0 * n * r * (m + r) + n * m * min(m, MAX_DENSE_FEATURES)
 
     def X(self, vector: Array) -> Array:
         X = self.table.copy()

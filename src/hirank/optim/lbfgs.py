@@ -11,8 +11,9 @@ import numpy as np
 from hirank._compiled import core
 from hirank._typing import Array, BoolArray, IntArray
 from hirank.core.bounds import Bounds, Box
-from hirank.core.curvature import inverse_curvature, is_dense
+from hirank.core.curvature import MAX_DENSE_FEATURES, inverse_curvature, is_dense
 from hirank.core.objective import codes, reduced_gradient
+from hirank.core.slices import count_work
 from hirank.core.threads import Workers
 from hirank.optim import quasi_newton as qn
 from hirank.optim.descent import Descent, Problem, begin, compiled_kernel, compiled_limits
@@ -56,6 +57,12 @@ class _Joint:
         lower, upper = (limit.astype(self.template.dtype)[None] for limit in limits)
         return Box(lower, upper)
 
+    @property
+    def work(self) -> float:
+        """The multiplications of a step: of an evaluation, and of the inverse curvature."""
+        (n, m), r = self.template.shape, self.shape[0]
+        return 1.0 * n * r * (m + r) + (n + r) * m * min(m, MAX_DENSE_FEATURES)
+
     def precondition(self, vector: Array, workers: Workers) -> qn.Precondition:
         """Return the inverse curvature of each sample and each point at X and D."""
         X, D = self.X(vector), self.D(vector)
@@ -89,7 +96,6 @@ class _Joint:
             return None
         observed = np.ones(X.shape, bool)
         observed.ravel()[self.missing] = False
-        cost = 1.0 * len(X) * len(D) * (X.shape[1] + len(D))
         state: Descent = module.begin_stage(
             np.ascontiguousarray(self.X(vector)),
             observed,
@@ -99,7 +105,7 @@ class _Joint:
             alpha=self.setting.alpha,
             **compiled_limits(self.box()),
             memory=memory,
-            n_threads=workers.count(cost),
+            n_threads=workers.count(1.0 * len(X) * len(D) * (X.shape[1] + len(D))),
         )
         return state
 
@@ -178,7 +184,9 @@ class LBFGS:
         descent, age = state.descent, state.age
         if age >= self.renew:
             descent, age = descent.renew(), 0
-        return LBFGSState(state.problem, descent.step(), age + 1)
+        descent = descent.step()
+        count_work(state.problem.work)
+        return LBFGSState(state.problem, descent, age + 1)
 
     def terminate(self, state: LBFGSState, objectives: Sequence[float]) -> bool:
         return has_converged(objectives, self.tol)

@@ -14,6 +14,7 @@ import numpy as np
 from hirank._typing import Array, BoolArray, IntArray
 from hirank.core.bounds import Bounds, clip_missing
 from hirank.core.objective import Basis, codes, gradient_without
+from hirank.core.slices import count_work
 from hirank.core.threads import Workers
 from hirank.optim.path import Setting
 from hirank.optim.rows import RowRules, RowSolver
@@ -172,4 +173,5 @@ def _solve(
     blocks = [slice(i, min(i + BLOCK, b)) for i in range(0, b, BLOCK)]
     cost = 1.0 * ROUNDS * b * len(basis.D) * (m + len(basis.D))
     values = np.concatenate([*workers.map(block, blocks, cost)])
+    count_work(cost / 2)  # most samples end before
     return places.astype(X.dtype, copy=False), values
