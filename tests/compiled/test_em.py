@@ -10,6 +10,7 @@ from hirank._compiled import core, using
 from hirank.core.threads import Workers
 from hirank.models import em
 from hirank.models.mixture import Mixture
+from hirank.optim.trace import Monitor
 
 pytestmark = pytest.mark.skipif(not COMPILED, reason="requires the compiled core")
 
@@ -24,8 +25,8 @@ def moments(mixture, X, observed):
     """Return the results of one E-step as a list of arrays."""
     table = em.IncompleteTable(np.where(observed, X, 0), observed)
     e_step = em._e_step if core() is None else em._compiled_e_step
-    sums, imputed, log_likelihood = e_step(mixture, table, Workers(1))
-    return [*sums, imputed, float(log_likelihood)]
+    done = e_step(mixture, table, Workers(1))
+    return [*done.moments, done.imputed, float(done.log_likelihood)]
 
 
 @pytest.mark.parametrize("share", [0.0, 0.05, 0.4, 0.8, 1.0])
@@ -40,6 +41,71 @@ def test_moments_and_conditionals_are_those_of_numpy(share, v):
     assert_as_numpy(lambda: moments(mixture, X, observed), rtol=1e-8, atol=1e-8)
     assert_as_numpy(lambda: mixture.conditional(X, observed), rtol=1e-8, atol=1e-8)
     assert_as_numpy(lambda: mixture.shares(X, observed), rtol=1e-8, atol=1e-8)
+
+
+def apart(rng, K=9, v=12):
+    """Return a mixture of components of which a row belongs to few, and rows of it."""
+    mixture = gaussians(rng, np.full(K, 1 / K), v)
+    means = mixture.means[rng.integers(K, size=60)]
+    return mixture, means + rng.normal(size=(60, v)), rng.random((60, v)) >= 0.3
+
+
+@pytest.mark.parametrize("name", COMPILED)
+@pytest.mark.parametrize("v", [3, 12, 40])
+def test_components_that_are_not_likely_do_not_change_the_moments(name, v):
+    mixture, X, observed = apart(np.random.default_rng(0), v=v)
+    table = em.IncompleteTable(np.where(observed, X, 0), observed)
+
+    with using(name):
+        whole = em._compiled_e_step(mixture, table, Workers(1))
+        part = em._compiled_e_step(mixture, table, Workers(1), whole.likely)
+
+    assert whole.likely.any(axis=1).all()
+    assert whole.likely.mean() < 0.9
+    np.testing.assert_array_equal(part.likely, whole.likely)
+    expected = [*whole.moments, whole.imputed, whole.log_likelihood]
+    for found, same in zip(
+        [*part.moments, part.imputed, part.log_likelihood], expected, strict=True
+    ):
+        np.testing.assert_allclose(found, same, rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize("name", COMPILED)
+def test_rows_count_for_the_components_that_are_marked(name):
+    mixture, X, observed = apart(np.random.default_rng(0))
+    table = em.IncompleteTable(np.where(observed, X, 0), observed)
+    marks = np.zeros((len(X), len(mixture)), bool)
+    marks[:20, 2] = marks[20:, 5] = True
+
+    with using(name):
+        done = em._compiled_e_step(mixture, table, Workers(1), marks)
+        with pytest.raises(ValueError, match="a mark for each row and component"):
+            core().mixture_moments(X, observed, *mixture.arrays, marks[:, 1:].copy())
+
+    np.testing.assert_allclose(done.moments.counts, [0, 0, 20, 0, 0, 40, 0, 0, 0])
+
+
+@pytest.mark.parametrize("name", COMPILED)
+def test_a_mixture_is_the_same_with_and_without_steps_of_likely_components_only(name):
+    mixture, X, observed = apart(np.random.default_rng(0))
+    table = em.IncompleteTable(np.where(observed, X, 0), observed)
+
+    with using(name):
+        some, all_ = (
+            em.fit_mixture(
+                mixture,
+                0.01,
+                table,
+                workers=Workers(1),
+                monitor=Monitor(),
+                max_iter=8,
+                config=em.EMConfig(min_sparse=least, tol=0.0),
+            )
+            for least in (2, 100)
+        )
+
+    np.testing.assert_allclose(some.filled, all_.filled, atol=1e-5)
+    assert (some.filled != all_.filled).any()
 
 
 @pytest.mark.parametrize("name", COMPILED)

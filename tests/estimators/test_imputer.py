@@ -75,7 +75,7 @@ def test_search_results_have_a_row_for_each_trial(fitted):
     assert len({len(column) for column in results.values()}) == 1
     assert next(iter(results)) == "family"
     assert {"error", "loss", "seconds", "weight", "failure"} <= set(results)
-    assert {"column means", "Gaussian", "low rank", "dictionary"} <= set(results["family"])
+    assert {"column means", "Gaussian", "Gaussian mixture", "dictionary"} <= set(results["family"])
     assert results["weight"].sum() == pytest.approx(1)
     assert (results["weight"] >= 0).all()
     assert np.isfinite(results["error"]).all()
@@ -150,7 +150,7 @@ def test_progress_is_reported_as_events(table):
         model = fast_imputer().fit(table)
 
     trials = [event for event in events if isinstance(event, TrialFinished)]
-    assert {trial.family for trial in trials} >= {"Gaussian", "low rank", "dictionary"}
+    assert {trial.family for trial in trials} >= {"Gaussian", "Gaussian mixture", "dictionary"}
     phases = [event.phase for event in events if isinstance(event, PhaseStarted)]
     assert phases == [Phase.REFIT]
     assert min(trial.error for trial in trials) == min(model.search_results_["error"])
@@ -162,7 +162,7 @@ def test_verbose_prints_a_line_per_trial(table, capsys):
     out, err = capsys.readouterr()
     assert out == ""
     assert err.startswith("[FastImputer] ")
-    assert "low rank" in err
+    assert "mixture of" in err
     assert "step" not in err
 
 

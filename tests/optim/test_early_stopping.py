@@ -27,3 +27,8 @@ def test_a_stage_gains_nothing_unless_it_is_the_best_so_far():
     assert not gains_nothing([0.5, 0.4])
     assert gains_nothing([0.5, 0.4, 0.45])
     assert gains_nothing([0.5, 0.5])
+
+
+def test_a_stage_that_gains_less_than_required_counts_as_no_gain():
+    assert gains_nothing([0.5, 0.497], min_gain=0.01)
+    assert not gains_nothing([0.5, 0.49], min_gain=0.01)

@@ -82,6 +82,32 @@ def test_a_rough_path_ends_with_the_first_stage_that_gains_nothing(curve, rough,
     assert fitter.is_finished(path)
 
 
+@pytest.mark.parametrize(("max_first", "n_stages"), [(0.4, 1), (0.6, 3)])
+def test_a_path_that_is_far_behind_after_its_first_stage_ends(curve, max_first, n_stages):
+    data = make_data(*curve, kind=Equal, max_iter=1)
+    spec = _specs(len(data.X), data.config.dictionary)[0]
+
+    path = PathFitter(data, data.solver).probe(spec, make_starts(data), 3, max_first)
+
+    assert len(path.ends) == n_stages
+
+
+@pytest.mark.parametrize(("large_size", "expected"), [(0, 0.625), (10**9, np.inf)])
+def test_paths_are_given_up_on_large_tables_only(curve, large_size, expected):
+    data = make_data(*curve, replace(SMALL, large_size=large_size), kind=Equal, max_iter=1)
+    limits = []
+
+    def probe(self, spec, tables, n_stages, max_first):
+        limits.append(max_first)
+        return PathFitter.probe(self, spec, tables, n_stages)
+
+    fitter = type("Known", (PathFitter,), {"probe": probe})(data, data.solver)
+    specs = _specs(len(data.X), data.config.dictionary)[:2]
+    _DictionarySearch(fitter, make_starts(data), NO_RIVAL)._probe(specs)
+
+    assert limits == [np.inf, expected]
+
+
 def grow(data, rival, losses, beside=None):
     """Return the sizes of dictionaries with known losses, in order of growth; the last is taken."""
     known = iter(losses)

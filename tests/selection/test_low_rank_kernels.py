@@ -18,6 +18,7 @@ from hirank.selection.candidates import LowRank
 from hirank.selection.config import DictionaryConfig, SchattenConfig
 from hirank.selection.dictionary_search import Dictionaries
 from hirank.selection.low_rank_kernels import LowRankKernels
+from hirank.selection.low_rank_paths import PathFit, _poly
 from hirank.selection.search import _best_of_each_family
 from hirank.selection.trial import SearchData
 
@@ -233,6 +234,17 @@ def test_a_path_ends_where_nothing_is_gained_on_a_noisy_table_only(noise):
 
     assert rough.state.number == 1
     assert exact.state.number == len(exact.state.spec.path.stages) - 1
+
+
+@pytest.mark.parametrize(("losses", "ended"), [((0.4, 0.3, 0.31), False), ((0.4, 0.3, 0.32), True)])
+def test_a_rough_path_ends_with_the_first_stage_that_is_clearly_worse(noise, losses, ended):
+    data = make_data(*noise)
+    for config, expected in ((data.config.schatten.rough(noisy=False), ended), (None, False)):
+        spec = _poly(data, np.ones(data.X.shape[1]), config or data.config.schatten)
+        fit = PathFit(spec, data, [data.X for _ in data.folds])
+        fit.losses = [*losses]
+
+        assert fit.has_ended == expected
 
 
 @pytest.mark.parametrize(

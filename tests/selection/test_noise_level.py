@@ -1,4 +1,4 @@
-"""Curved models are left out of large tables that a linear model explains down to the noise."""
+"""Linear models are left out where a mixture is far ahead; curved ones where only noise is left."""
 
 from dataclasses import replace
 
@@ -7,8 +7,8 @@ import pytest
 from helpers.selection import SMALL, make_data, run_search
 
 from hirank.models.als import Factors
-from hirank.selection.candidates import LowRank
-from hirank.selection.noise_level import noise_level, only_noise_left
+from hirank.selection.candidates import ColumnMeans, GaussianMixtures, LowRank
+from hirank.selection.noise_level import is_far_from_linear, noise_level, only_noise_left
 
 MASKING = replace(SMALL.masking, max_folds=1)
 LARGE = replace(SMALL, masking=MASKING, large_size=5000)
@@ -77,3 +77,21 @@ def test_a_trial_that_is_not_linear_or_another_family_without_low_rank_decides_n
     assert only_noise_left([trial], data)
     assert not only_noise_left([replace(trial, linear=False)], data)
     assert not only_noise_left([], data)
+
+
+def test_linear_models_are_left_out_where_a_mixture_is_far_ahead(curve, plane):
+    assert "low rank" not in families(curve, SMALL)
+    assert "low rank" in families(plane, SMALL)
+
+
+def test_only_mixtures_decide_whether_linear_models_are_left_out(plane):
+    data = make_data(*plane)
+    (means,) = ColumnMeans().trials(data, None)
+    (gaussian, *_) = GaussianMixtures().trials(data, None)
+
+    assert not is_far_from_linear([], 0.85)
+    assert not is_far_from_linear([means], 0.85)
+    assert not is_far_from_linear([means, gaussian], 0.85)
+    mixture = replace(gaussian, loss=0.8 * gaussian.loss, linear=False)
+    assert is_far_from_linear([means, gaussian, mixture], 0.85)
+    assert not is_far_from_linear([means, gaussian, mixture], 0.75)

@@ -11,7 +11,8 @@
 //
 // Only the smaller of P_uu and S_oo is factorized, once for rows in a row with the same pattern of
 // missing entries. Conditional means and covariances are computed for those components only that
-// the row may belong to. No sum depends on which rows are computed together.
+// the row may belong to, and a row may be restricted to components that were likely before
+// (hirank/models/em.py). No sum depends on which rows are computed together.
 #include "em.h"
 
 #include <algorithm>
@@ -28,6 +29,7 @@ namespace {
 
 constexpr double LOG_2_PI = 1.8378770664093454836;
 constexpr double NO_SHARE = 1e-15;  // a component with less than this of a row is left out of it
+constexpr double NEGLIGIBLE = 1e-8;  // the same of moments, as in hirank/models/em.py
 constexpr int PENDING = 8;          // rows after which the moments of a component are updated
 
 // The rows of a table, up to ROWS at a time, given their observed entries.
@@ -38,15 +40,18 @@ public:
     std::vector<int> missing, seen;
     double log_likelihood = 0;
 
-    Rows(const Mixture& mixture, const PartialRows& table)
+    // Only the components of a row that are marked in `likely`, n x K, are visited, unless it is
+    // null.
+    Rows(const Mixture& mixture, const PartialRows& table, const bool* likely = nullptr)
         : shares(mixture.K), filled(size_t(mixture.K) * mixture.v), m(mixture),
-          v(mixture.v), X(table.X), observed(table.observed), n(table.n),
-          deviations(size_t(m.K) * ROWS * v), pulls(size_t(m.K) * ROWS * v),
-          factors(m.K), log_dets(m.K), y(size_t(m.K) * v), covariances(m.K), known(m.K) {}
+          v(mixture.v), X(table.X), observed(table.observed), n(table.n), likely(likely),
+          deviations(size_t(m.K) * ROWS * v), pulls(size_t(m.K) * ROWS * v), factors(m.K),
+          factorized(m.K), log_dets(m.K), y(size_t(m.K) * v), covariances(m.K), known(m.K) {}
 
     // Compute the products that rows first to last - 1 share.
     void prepare(size_t first, size_t last) {
         begin = first;
+        if (likely) return;  // few products, of each row alone
         const int rows = static_cast<int>(last - first);
         for (int k = 0; k < m.K; k++) {
             double* D = deviations.data() + size_t(k) * ROWS * v;
@@ -66,6 +71,12 @@ public:
         const int q = static_cast<int>(missing.size()), o = v - q;
         double top = -std::numeric_limits<double>::infinity();
         for (int k = 0; k < m.K; k++) {
+            if (likely && !likely[row * m.K + k]) {
+                shares[k] = -std::numeric_limits<double>::infinity();
+                continue;
+            }
+            factorize_pattern(k);
+            if (likely) pull_row(row, k);
             const double* d = deviation(row, k);
             double* solved = y.data() + size_t(k) * v;
             double square;
@@ -96,6 +107,8 @@ public:
 
     // About the multiplications of ROWS rows.
     double work() const { return double(ROWS) * m.K * v * (v + 100); }
+
+    bool is_negligible(int k) const { return shares[k] < NEGLIGIBLE; }
 
     bool has_share(int k) const { return !(shares[k] < NO_SHARE); }
 
@@ -138,11 +151,13 @@ private:
     const double* X;
     const bool* observed;
     const size_t n;
+    const bool* likely;
     size_t begin = 0;                       // the first of the rows that are prepared
     size_t pattern = SIZE_MAX;              // a row with the pattern that factors belong to
     bool by_precision = true;
     std::vector<double> deviations, pulls;  // K x ROWS x v; 0 at missing entries, and times P
     std::vector<std::vector<double>> factors;
+    std::vector<char> factorized;           // K; whether the factor is that of the pattern
     std::vector<double> log_dets;           // K; of S_oo
     std::vector<double> y, half;
     std::vector<std::vector<double>> covariances;
@@ -160,17 +175,33 @@ private:
         seen.clear();
         for (int c = 0; c < v; c++) (now[c] ? seen : missing).push_back(c);
         by_precision = missing.size() <= seen.size();
+        std::fill(known.begin(), known.end(), false);
+        std::fill(factorized.begin(), factorized.end(), false);
+    }
+
+    // Factorize what component k has at the pattern of the present row.
+    void factorize_pattern(int k) {
+        if (factorized[k]) return;
+        factorized[k] = true;
         const std::vector<int>& at = by_precision ? missing : seen;
         const int s = static_cast<int>(at.size());
-        std::fill(known.begin(), known.end(), false);
-        for (int k = 0; k < m.K; k++) {
-            const double* A = by_precision ? m.precision(k) : m.covariance(k);
-            factors[k].resize(size_t(s) * s);
-            for (int a = 0; a < s; a++)
-                for (int e = a; e < s; e++)
-                    factors[k][size_t(a) * s + e] = A[size_t(at[a]) * v + at[e]];
-            log_dets[k] = factorize(factors[k].data(), s) + (by_precision ? m.log_dets[k] : 0.0);
-        }
+        const double* A = by_precision ? m.precision(k) : m.covariance(k);
+        factors[k].resize(size_t(s) * s);
+        for (int a = 0; a < s; a++)
+            for (int e = a; e < s; e++)
+                factors[k][size_t(a) * s + e] = A[size_t(at[a]) * v + at[e]];
+        log_dets[k] = factorize(factors[k].data(), s) + (by_precision ? m.log_dets[k] : 0.0);
+    }
+
+    // Compute the deviations of one row from the mean of component k, and times P if needed.
+    void pull_row(size_t row, int k) {
+        double* d = deviations.data() + (size_t(k) * ROWS + (row - begin)) * v;
+        const double* mean = m.mean(k);
+        std::fill(d, d + v, 0.0);
+        for (int c : seen) d[c] = X[row * v + c] - mean[c];
+        if (!by_precision) return;
+        double* pull = pulls.data() + (size_t(k) * ROWS + (row - begin)) * v;
+        multiply_some(d, seen, m.precision(k), v, pull);
     }
 
     // Write the deviations of a row from the mean of component k, with conditional means.
@@ -277,26 +308,27 @@ void for_each_row(Rows& rows, size_t n, Use use) {
 
 }  // namespace
 
-double mixture_moments(const Mixture& mixture, const PartialRows& table, double* imputed,
-                       const MomentSums& sums) {
+double mixture_moments(const Mixture& mixture, const PartialRows& table, const bool* likely,
+                       double* imputed, bool* still_likely, const MomentSums& sums) {
     const int K = mixture.K, v = mixture.v;
     std::fill_n(imputed, table.n * v, 0.0);
     std::fill_n(sums.counts, K, 0.0);
     std::fill_n(sums.totals, size_t(K) * v, 0.0);
     std::fill_n(sums.squares, size_t(K) * v * v, 0.0);
     Moments moments(K, v, sums.counts, sums.totals, sums.squares);
-    Rows rows(mixture, table);
+    Rows rows(mixture, table, likely);
     double log_likelihood = 0;
     for_each_row(rows, table.n, [&](size_t row) {
         log_likelihood += rows.log_likelihood;
         rows.fill(row);
         double* out = imputed + row * v;
         for (int k = 0; k < K; k++) {
+            still_likely[row * K + k] = !rows.is_negligible(k);
             if (!rows.has_share(k)) continue;
             const double *d = rows.filled.data() + size_t(k) * v, *mean = mixture.mean(k);
             const double share = rows.shares[k];
             for (int c = 0; c < v; c++) out[c] += share * (mean[c] + d[c]);
-            moments.add_row(k, share, d);
+            if (!rows.is_negligible(k)) moments.add_row(k, share, d);
         }
         if (rows.pattern_ends(row)) moments.end_pattern(rows);
     });

@@ -25,9 +25,10 @@ struct MomentSums {
     double *counts, *totals, *squares;  // K, K x v, K x v x v
 };
 
-// The E-step: write the imputed rows (n x v) and the sums; return the log-likelihood.
-double mixture_moments(const Mixture& mixture, const PartialRows& rows, double* imputed,
-                       const MomentSums& sums);
+// The E-step: write the imputed rows (n x v), which components are likely (n x K), and the sums;
+// return the log-likelihood. Unless `likely` (n x K) is null, only components marked there count.
+double mixture_moments(const Mixture& mixture, const PartialRows& rows, const bool* likely,
+                       double* imputed, bool* still_likely, const MomentSums& sums);
 // Write the posterior probabilities of the components given each row, n x K.
 void mixture_shares(const Mixture& mixture, const PartialRows& rows, double* shares);
 // Replace the missing entries in `filled`, a copy of the rows, by their conditional means, and

@@ -125,18 +125,23 @@ PartialRows make_rows(const Array& X, const Flags& observed, int v) {
 
 py::tuple moments(const Array& X, const Flags& observed, const Array& log_weights,
                   const Array& means, const Array& covariances, const Array& precisions,
-                  const Array& log_dets) {
+                  const Array& log_dets, const std::optional<Flags>& likely) {
     const Mixture mixture = make_mixture(log_weights, means, covariances, precisions, log_dets);
     const PartialRows rows = make_rows(X, observed, mixture.v);
     const py::ssize_t n = X.shape(0), K = mixture.K, v = mixture.v;
+    if (likely && (likely->ndim() != 2 || likely->shape(0) != n || likely->shape(1) != K))
+        throw py::value_error("there must be a mark for each row and component");
     Array imputed({n, v}), counts({K}), totals({K, v}), squares({K, v, v});
+    Flags still_likely({n, K});
+    const bool* marks = likely ? likely->data() : nullptr;
+    bool* marks_out = still_likely.mutable_data();
     double *out = imputed.mutable_data(), log_likelihood = 0;
     const MomentSums sums{counts.mutable_data(), totals.mutable_data(), squares.mutable_data()};
     {
         Unlocked unlocked;
-        log_likelihood = mixture_moments(mixture, rows, out, sums);
+        log_likelihood = mixture_moments(mixture, rows, marks, out, marks_out, sums);
     }
-    return py::make_tuple(imputed, counts, totals, squares, log_likelihood);
+    return py::make_tuple(imputed, still_likely, counts, totals, squares, log_likelihood);
 }
 
 Array shares(const Array& X, const Flags& observed, const Array& log_weights, const Array& means,
@@ -356,8 +361,9 @@ PYBIND11_MODULE(HIRANK_MODULE, module) {
 
     module.def("mixture_moments", &moments, "X"_a.noconvert(), "observed"_a.noconvert(),
                "log_weights"_a.noconvert(), "means"_a.noconvert(), "covariances"_a.noconvert(),
-               "precisions"_a.noconvert(), "log_dets"_a.noconvert(),
-               "Return imputed rows, counts, totals, squares and the log-likelihood of rows.");
+               "precisions"_a.noconvert(), "log_dets"_a.noconvert(), "likely"_a.noconvert(),
+               "Return imputed rows, likely components (n x K), counts, totals, squares and the "
+               "log-likelihood of rows.");
     module.def("mixture_shares", &shares, "X"_a.noconvert(), "observed"_a.noconvert(),
                "log_weights"_a.noconvert(), "means"_a.noconvert(), "covariances"_a.noconvert(),
                "precisions"_a.noconvert(), "log_dets"_a.noconvert(),

@@ -1,16 +1,19 @@
 """The command line: one module per command, imported when it is called."""
 
+import gc
 import json
 import os
 import sys
 from typing import Any
 
 NEEDED = {"typer", "rich", "pyarrow"}
+GARBAGE = 50_000  # new objects after which Python looks for garbage, of which imports make none
 
 
 def main() -> None:
     """Run the program; if a package is missing, print in one line how to install it."""
     open_closed_streams()
+    gc.set_threshold(GARBAGE)
     try:
         from hirank.cli.app import app
     except ModuleNotFoundError as error:

@@ -31,7 +31,9 @@ class ALSConfig:
     tol: float = 1e-4
     max_exact_rank: int = 16  # beyond it, a step imputes first, which gains less and costs far less
     default_ridge: float = 1e-2  # for tables with too few entries to hold any out
-    # In tables with more entries, fewer ranks and ridges are compared (docs/notes/wide_tables.md).
+    # In tables with more entries, fewer ridges are compared (docs/notes/large_tables.md), and from
+    # the larger of both sizes on fewer ranks (docs/notes/wide_tables.md).
+    few_ridges_size: int = 100_000
     large_size: int = 500_000
     large_ridges: tuple[float, ...] = (1e-2, 1e-4, 1e-6)
     large_ranks: tuple[int, ...] = (4, 8, 16, 24, 32, 48, 64)
@@ -39,11 +41,14 @@ class ALSConfig:
 
     def for_table(self, shape: tuple[int, ...]) -> ALSConfig:
         """Return the constants for a table of this shape, n x m."""
-        if shape[0] * shape[1] <= self.large_size:
+        size = shape[0] * shape[1]
+        if size <= self.few_ridges_size:
             return self
+        few = replace(self, ridges=self.large_ridges)
+        if size <= self.large_size:
+            return few
         return replace(
-            self,
-            ridges=self.large_ridges,
+            few,
             ranks=self.large_ranks,
             rough_iter=self.large_rough_iter,
         )

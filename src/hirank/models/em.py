@@ -18,6 +18,8 @@ from hirank.models.mixture import BLOCK_COST, Group, Mixture, groups
 from hirank.optim.loop import minimize
 from hirank.optim.trace import Monitor
 
+NEGLIGIBLE = 1e-8  # a component with less than this of a row gets nothing from it
+
 
 @dataclass(frozen=True)
 class EMConfig:
@@ -36,6 +38,8 @@ class EMConfig:
     better: float = 0.98  # times the lowest loss so far: more components are worth it
     max_small: int = 8  # components up to which growth goes on after one size that is not
     max_growth_cost: float = 1e9  # multiplications of a growth up to which there are several
+    min_sparse: int = 8  # components from which most E-steps visit only the likely ones of a row,
+    renew: int = 4  # all but the first, the second, and every so many after that
 
 
 class EMFit(NamedTuple):
@@ -83,13 +87,22 @@ class _Moments(NamedTuple):
     squares: Array  # K x v x v; their products, uncertainty included
 
 
+class _EStep(NamedTuple):
+    """What one E-step computes."""
+
+    moments: _Moments
+    imputed: Array  # n x v; conditional means, at observed entries too
+    log_likelihood: float
+    likely: BoolArray | None = None  # n x K; components of sorted rows that are not negligible
+
+
 @dataclass(frozen=True)
 class _State:
     mixture: Mixture
-    moments: _Moments | None  # None before the first E-step
-    imputed: Array  # n x v; conditional means, at observed entries too
+    done: _EStep | None  # None before the first E-step
     objective: float  # negative log-likelihood of a row, on average
-    change: float  # root mean square change of `imputed`
+    change: float  # root mean square change of the imputed values
+    number: int = 0  # of E-steps
 
 
 @dataclass(frozen=True)
@@ -103,19 +116,35 @@ class EM:
     monotone: ClassVar[bool] = False  # noise and pooled covariances are not in the likelihood
 
     def init(self, start: Mixture) -> _State:
-        return _State(start, None, np.full(self.table.X.shape, np.inf), np.inf, np.inf)
+        return _State(start, None, np.inf, np.inf)
 
     def step(self, state: _State) -> _State:
-        mixture = state.mixture
-        if state.moments is not None:
-            mixture = _m_step(mixture, state.moments, self.noise, self.config.min_variance)
-        e_step = _e_step if core() is None else _compiled_e_step
-        moments, imputed, log_likelihood = e_step(mixture, self.table, self.workers)
+        mixture, before = state.mixture, state.done
+        if before is not None:
+            mixture = _m_step(mixture, before.moments, self.noise, self.config.min_variance)
+        if core() is None:
+            done = _e_step(mixture, self.table, self.workers)
+        else:
+            likely = self._likely(state, len(mixture))
+            done = _compiled_e_step(mixture, self.table, self.workers, likely)
         change = 0.0  # of a table without columns that vary
-        if imputed.size:
-            change = float(np.sqrt(np.mean((imputed - state.imputed) ** 2)))
-        objective = -log_likelihood / len(imputed)
-        return _State(mixture, moments, imputed, objective, change)
+        if done.imputed.size:
+            last = np.inf if before is None else before.imputed
+            change = float(np.sqrt(np.mean((done.imputed - last) ** 2)))
+        objective = -done.log_likelihood / len(done.imputed)
+        return _State(mixture, done, objective, change, state.number + 1)
+
+    def _likely(self, state: _State, size: int) -> BoolArray | None:
+        """Return the components that each row is compared with, n x K; None for all.
+
+        From one step to the next hardly any row moves to a component that was negligible
+        (docs/notes/selection.md).
+        """
+        renewed = state.number < 2 or (state.number - 1) % self.config.renew == 0
+        if renewed or state.done is None or size < self.config.min_sparse:
+            return None
+        same = state.done.likely is not None and state.done.likely.shape[1] == size
+        return state.done.likely if same else None
 
     def terminate(self, state: _State, objectives: Sequence[float]) -> bool:
         return state.change < self.config.tol
@@ -135,9 +164,9 @@ def fit_mixture(
     config = config or EMConfig()
     solver = EM(table, noise, workers, config)
     state = minimize(solver, start, max_iter=max_iter or config.max_iter, monitor=monitor).state
-    if state.moments is None:
+    if state.done is None:
         raise FloatingPointError("The likelihood of the rows is not finite. Use scale='robust'.")
-    return EMFit(state.mixture, noise, np.where(table.observed, table.X, state.imputed))
+    return EMFit(state.mixture, noise, np.where(table.observed, table.X, state.done.imputed))
 
 
 def grow_mixtures(
@@ -248,9 +277,9 @@ def independent_gaussian(X: Array, observed: BoolArray, config: EMConfig | None 
 
 
 def _compiled_e_step(
-    mixture: Mixture, table: IncompleteTable, workers: Workers
-) -> tuple[_Moments, Array, float]:
-    """Return the moments of the components, the imputed table, and its log-likelihood."""
+    mixture: Mixture, table: IncompleteTable, workers: Workers, likely: BoolArray | None = None
+) -> _EStep:
+    """Visit the likely components of each sorted row, n x K, or all."""
     module, arrays = core(), mixture.arrays
     assert module is not None
     order, X, observed = table.sorted_rows
@@ -259,31 +288,31 @@ def _compiled_e_step(
     count = max(1 if cost < MIN_SHARED_COST else 2, math.ceil(cost / BLOCK_COST))
     bounds = [len(X) * i // count for i in range(count + 1)]
     results = workers.map(
-        lambda block: module.mixture_moments(X[block], observed[block], *arrays),
+        lambda block: module.mixture_moments(
+            X[block], observed[block], *arrays, None if likely is None else likely[block]
+        ),
         [slice(*pair) for pair in pairwise(bounds)],
         cost,
     )
-    imputed = np.empty(X.shape)
+    imputed, marks = np.empty(X.shape), np.empty((len(X), len(mixture)), bool)
     moments, log_likelihood = None, 0.0
-    for (first, last), (values, *sums, likelihood) in zip(pairwise(bounds), results, strict=True):
-        imputed[order[first:last]] = values
+    for (first, last), result in zip(pairwise(bounds), results, strict=True):
+        imputed[order[first:last]], marks[first:last], *sums, likelihood = result
         log_likelihood += likelihood
         moments = _Moments(*sums) if moments is None else _add(moments, _Moments(*sums))
     assert moments is not None
-    return moments, imputed, log_likelihood
+    return _EStep(moments, imputed, log_likelihood, marks)
 
 
-def _e_step(
-    mixture: Mixture, table: IncompleteTable, workers: Workers
-) -> tuple[_Moments, Array, float]:
-    """Return the same without the compiled core."""
+def _e_step(mixture: Mixture, table: IncompleteTable, workers: Workers) -> _EStep:
+    """Visit all components without the compiled core."""
     work = partial(_group_moments, mixture, table)
     results = [*workers.map(work, table.groups, table.cost * len(mixture))]
     imputed = np.empty(table.X.shape)
     for group, (_, values, _) in zip(table.groups, results, strict=True):
         imputed[group.rows] = values
     moments = reduce(_add, [result[0] for result in results])
-    return moments, imputed, sum(result[2] for result in results)
+    return _EStep(moments, imputed, sum(result[2] for result in results))
 
 
 def _add(one: _Moments, other: _Moments) -> _Moments:
@@ -300,6 +329,7 @@ def _group_moments(
     parts, imputed = [], np.zeros((len(group.rows), v))
     for w, one, mean in zip(share.T, each, mixture.means, strict=True):
         imputed += w[:, None] * one.fill
+        w = np.where(w < NEGLIGIBLE, 0, w)
         d = one.fill - mean
         between = (d.T * w) @ d
         within = np.bincount(cells, (w[:, None, None] * one.C).ravel(), (v + 1) ** 2)

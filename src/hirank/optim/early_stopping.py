@@ -24,9 +24,9 @@ def is_past_minimum(errors: Sequence[float]) -> bool:
     return len(errors) > PATIENCE and all(error > HOPELESS * min(errors) for error in recent)
 
 
-def gains_nothing(errors: Sequence[float]) -> bool:
-    """Return whether the last stage is no better than one before."""
-    return len(errors) > 1 and errors[-1] >= min(errors[:-1])
+def gains_nothing(errors: Sequence[float], min_gain: float = 0.0) -> bool:
+    """Return whether the last stage does not gain more than a part `min_gain` of the error."""
+    return len(errors) > 1 and errors[-1] >= (1 - min_gain) * min(errors[:-1])
 
 
 class BestStage:

@@ -38,6 +38,8 @@ class DictionaryConfig:
     max_ratio_start: float = 0.7  # error of a start over that of linear families: a good start
     later_stages: tuple[int, ...] = (2, 4)  # to begin with from there
     probe_stages: int = 3  # stages after which paths are compared; only the best continues
+    max_ratio_path: float = 1.25  # error over that of a path before after its first stage, from
+    # which a path is given up on large tables
     min_improvement: float = 0.03  # relative gain that a larger dictionary must bring
     min_improvement_behind: float = 0.1  # the same while other families are ahead
     min_improvement_stack: float = 0.02  # the same of the stack with the best of these instead
@@ -53,6 +55,7 @@ class DictionaryConfig:
     rough_tol: float = 10.0  # times `tol` on noisy tables, where the ends of stages gain little
     ahead: float = 0.95  # error over that of other families from which `tol` is exact after all,
     rough_error: float = 0.05  # but on large tables only with at most this error
+    min_gain: float = 0.01  # of a stage on large tables, below which a path that is rough ends
     perfect_error: float = 1e-3  # error that needs no improvement
     max_restart_points: int = 240  # larger dictionaries never gained from a second path
     max_points_many: int = 120  # points up to which `n_models` dictionaries are averaged
@@ -190,6 +193,8 @@ class SearchConfig:
     # that fit badly do not restart from elsewhere (docs/notes/selection.md).
     noisy_error: float = 0.4
     max_rows: int = 10_000  # rows to select and fit on; the others are imputed out of sample
+    # Loss of a mixture over that of one Gaussian, below which no other linear model is fitted.
+    mixture_gain: float = 0.85
     n_models: int = 4  # refits of a mixture that are averaged, unless `n_init` is given
     mixture_refit_steps: int = 12
     masking: MaskingConfig = field(default_factory=MaskingConfig)

@@ -90,7 +90,8 @@ class PathFitter:
     data: SearchData
     solver: SolverConfig
     restarts: bool = True  # of rows that fit badly, between stages
-    rough: bool = False  # True: a path ends with the first stage that gains nothing
+    rough: bool = False  # True: a path ends with the first stage that gains less than `min_gain`
+    min_gain: float = 0.0
 
     def is_finished(self, trial: PathTrial) -> bool:
         """Return whether no further stage of a trial is worth fitting."""
@@ -98,18 +99,25 @@ class PathFitter:
         return all_fitted or self._is_over(trial.losses)
 
     def _is_over(self, losses: Sequence[float]) -> bool:
-        return gains_nothing(losses) if self.rough else is_past_minimum(losses)
+        return gains_nothing(losses, self.min_gain) if self.rough else is_past_minimum(losses)
 
     def probe(
-        self, spec: DictionarySpec, tables: Sequence[Array], n_stages: int | None
+        self,
+        spec: DictionarySpec,
+        tables: Sequence[Array],
+        n_stages: int | None,
+        max_first: float = np.inf,
     ) -> PathTrial:
-        """Fit the first stages (None: all), starting from one imputed table, n x v, per fold."""
+        """Fit the first stages (None: all), starting from one imputed table, n x v, per fold.
+
+        With more than `max_first` of loss after the first stage, the path ends.
+        """
         starts = [
             (X, self.sample_points(X, training, spec.n_components, prefer_observed=fold == 0))
             for fold, (X, training) in enumerate(zip(tables, self.data.training, strict=True))
         ]
         last = len(spec.stages) if n_stages is None else spec.first + n_stages
-        return self._fit_folds(spec, starts, spec.first, last)
+        return self._fit_folds(spec, starts, spec.first, last, max_first=max_first)
 
     def resume(self, trial: PathTrial) -> PathTrial:
         """Fit the stages that are left."""
@@ -218,6 +226,7 @@ class PathFitter:
         last: int,
         losses_before: Sequence[float] = (),
         required: float | None = None,
+        max_first: float = np.inf,
     ) -> PathTrial:
         """Fit stages `first` to `last` stage by stage, so that all folds stop at the same one."""
         began, losses = perf_counter(), [*losses_before]
@@ -227,7 +236,8 @@ class PathFitter:
             ends.append(self._fit_stage(spec, states, stage, required))
             losses.append(self.data.loss([end.X for end in ends[-1]]))
             # A refit to all entries gains more than the stages that would take its time.
-            if self.data.monitor.late or self._is_over(losses) or stage + 1 == last:
+            over = self._is_over(losses) or (stage == first and losses[-1] > max_first)
+            if self.data.monitor.late or over or stage + 1 == last:
                 break
             states = [
                 self._restart(stage, end, observed, spec)

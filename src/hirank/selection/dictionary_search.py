@@ -220,7 +220,13 @@ class _DictionarySearch:
             data = self.fitter.data if self.whole is None else self.whole[0]
             stays_rough = data.is_large and best.loss > config.rough_error
             solver = self.fitter.solver if stays_rough else exact
-            self.fitter = replace(self.fitter, solver=solver, restarts=True, rough=False)
+            self.fitter = replace(
+                self.fitter,
+                solver=solver,
+                restarts=True,
+                rough=stays_rough,
+                min_gain=config.min_gain,
+            )
         nearly_exact = self.rival < config.exact_error
         max_ratio = config.max_ratio_exact if nearly_exact else config.max_ratio
         if best.spec.first:
@@ -259,7 +265,10 @@ class _DictionarySearch:
             ):
                 break  # where other families are ahead, another kernel does not make up for it
             try:
-                probes.append(self.fitter.probe(spec, self.starts, n_stages))
+                max_first = np.inf
+                if probes and self.fitter.data.is_large:
+                    max_first = self.config.max_ratio_path * min(one.losses[0] for one in probes)
+                probes.append(self.fitter.probe(spec, self.starts, n_stages, max_first))
             except FIT_FAILURES as error:
                 failure = error
         if failure is not None and not probes:

@@ -17,7 +17,7 @@ from hirank.models.fit_schatten import (
     SchattenPath,
     default_n_landmarks,
 )
-from hirank.optim.early_stopping import AS_GOOD, is_past_minimum
+from hirank.optim.early_stopping import AS_GOOD, HOPELESS, is_past_minimum
 from hirank.selection.config import SchattenConfig
 from hirank.selection.trial import SearchData, Trial
 
@@ -114,6 +114,9 @@ class PathFit:
     def has_ended(self) -> bool:
         """Whether no further stage is worth fitting."""
         if is_past_minimum(self.losses):
+            return True
+        rough = self.spec.rough and not self.data.is_narrow
+        if rough and self.losses and self.losses[-1] > HOPELESS * self.loss:
             return True
         back = 1 + max(1, round(2 / self.spec.path.decades))
         enough = self.spec.rough and len(self.losses) >= back

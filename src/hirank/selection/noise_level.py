@@ -1,4 +1,4 @@
-"""Whether a linear model leaves only noise, so that no other model can be much better.
+"""Whether linear models can be ahead, and whether they leave only noise.
 
 No model has a lower error than the noise of the entries themselves. Where the error of the best
 linear model at held-out entries is close to that, curved models cannot be worth their time in a
@@ -13,7 +13,7 @@ import numpy as np
 
 from hirank._typing import Array, BoolArray
 from hirank.models.als import Factors
-from hirank.selection.candidates import LowRank
+from hirank.selection.candidates import GaussianMixtures, LowRank
 from hirank.selection.trial import SearchData, Trial
 
 
@@ -28,6 +28,16 @@ def only_noise_left(trials: Sequence[Trial], data: SearchData) -> bool:
     errors = data.at_held_out(best.filled) - data.truth
     level = noise_level(factors.factors, data.X, data.training[0])
     return float(np.sqrt(np.mean(errors**2))) < config.max_ratio * level
+
+
+def is_far_from_linear(trials: Sequence[Trial], max_ratio: float) -> bool:
+    """Return whether a mixture is so far ahead of one Gaussian that no linear model is worth it.
+
+    Other linear models are rarely better than one Gaussian by as much (docs/notes/selection.md).
+    """
+    gaussian = [one for one in trials if isinstance(one.candidate, GaussianMixtures)]
+    single = min((one.loss for one in gaussian if one.linear), default=0.0)
+    return any(one.loss < max_ratio * single for one in gaussian)
 
 
 def noise_level(factors: Factors, X: Array, observed: BoolArray) -> float:

@@ -133,7 +133,7 @@ def _select_size(mixture: Trial, data: SearchData) -> _Probe | None:
     then for half as many, and so on: on exact tables small components are better, on noisy ones
     large components.
     """
-    config, best = data.config.routed, _Probe(np.inf)
+    config, best = data.config.routed, _Probe(np.inf, rough=data.is_noisy(mixture.loss))
     size = int(mixture.params["n_components"])
     while size >= config.min_components and not data.monitor.late:
         routing = _merge_and_route(mixture, 0, size, data)
@@ -142,7 +142,7 @@ def _select_size(mixture: Trial, data: SearchData) -> _Probe | None:
         probe = _probe(routing, mixture, data, rough=best.rough)
         # Where dictionaries are little better than the mixture, the table is noisy.
         noisy = data.is_large and probe.ratio >= config.clear_ratio
-        probe = probe._replace(size=size, rough=noisy)
+        probe = probe._replace(size=size, rough=noisy or data.is_noisy(mixture.loss))
         if probe.ratio >= best.ratio:
             break
         best = probe

@@ -28,7 +28,7 @@ from hirank.selection.config import SearchConfig
 from hirank.selection.dictionary_search import Dictionaries
 from hirank.selection.low_rank_kernels import LowRankKernels
 from hirank.selection.narrow_tables import find_exact
-from hirank.selection.noise_level import only_noise_left
+from hirank.selection.noise_level import is_far_from_linear, only_noise_left
 from hirank.selection.refit import gives_deviations, refit
 from hirank.selection.routed import Routed
 from hirank.selection.significance import beats_constants
@@ -54,6 +54,8 @@ CANDIDATES: tuple[Candidate, ...] = (
     Dictionaries(),
 )
 """The families, cheapest first. A new family is one class and one entry here."""
+LINEAR = (FactorAnalysis, LowRank)
+"""Families that are not tried where a mixture is far better than one Gaussian."""
 CURVED = (LowRankKernels, Routed, Dictionaries)
 """Families that are not tried where a linear model leaves only noise: the last of all."""
 
@@ -192,6 +194,8 @@ def _run_trials(data: SearchData, candidates: Sequence[Candidate]) -> list[Trial
         best = min(working, key=lambda one: one.loss, default=None)
         if isinstance(candidate, CURVED) and only_noise_left(working, data):
             break
+        if isinstance(candidate, LINEAR) and is_far_from_linear(working, data.config.mixture_gain):
+            continue
         try:
             trials.extend(candidate.trials(data, best))  # keeps those before a failure
         except FIT_FAILURES as error:
