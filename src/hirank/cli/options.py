@@ -31,6 +31,8 @@ _HELP = {
         "unchanged; may be repeated.",
         "--time COLUMN": "The column that contains the times of the rows, as numbers or dates. "
         "Rows that are close in time help to impute each other.",
+        "--group COLUMN": "The column that contains labels, such as names of devices: rows of one "
+        "follow each other in time, those of different ones do not.",
         "--in-order": "The rows are in the order of time and evenly spaced; instead of --time.",
         "--delimiter": 'Delimiter of a text file, one character or "tab"; detected by default.',
         "--encoding": "Encoding of a text file.",
@@ -58,7 +60,7 @@ _HELP = {
         "column, nor kept from crossing 0, 1 or 100 where no observed value does.",
         "--integers auto|all|COLUMNS": "Round imputed values of columns of whole numbers: auto, "
         "all, or names separated by commas.",
-        "--max-gap ROWS": "Leave longer gaps empty; requires --time or --in-order.",
+        "--max-gap ROWS": "Leave longer gaps empty; requires --time, --group or --in-order.",
         "--frozen": "Impute without learning.",
         "--save-every ROWS": "Save the model after this many rows; it is also saved at the end, "
         "and at SIGTERM, SIGINT and SIGHUP.",
@@ -98,6 +100,7 @@ _RANGES: dict[str, dict[str, float]] = {
 # Fields of the records below, and parameters of the library, whose option has another name.
 _NAMES = {
     "ids": "--id",
+    "groups": "--group",
     "form": "--format",
     "as_json": "--json",
     "coverage": "--interval",
@@ -195,6 +198,7 @@ class FitOptions(LearnOptions):
     """Options of commands that fit a model to keep or to impute with."""
 
     time: str | None = None
+    groups: str | None = None
     in_order: bool = False
     bounds: list[str] | None = None
     integers: str | None = None
