@@ -224,6 +224,15 @@ def test_tables_of_few_rows_or_columns_are_imputed(shape, rng):
     assert np.isfinite(filled).all()
 
 
+def test_large_tables_have_fewer_models(series, rng):
+    truth, observed, held_out, times = series
+    config = replace(QUICK, large=1.0)
+
+    smoother = fit_smoother(truth, observed, held_out, times, np.zeros_like(truth), rng, config)
+
+    assert len(smoother.smoothers) <= config.n_large
+
+
 def test_groups_are_not_linked(rng):
     """Two devices at levels 100 apart: a gap at the end of one is not bent towards the other."""
     walks = rng.normal(size=(2, 200, 3)).cumsum(axis=1) / 5

@@ -37,8 +37,12 @@ class SmootherFitConfig:
         (Kind.SMOOTH, 0.1),
         (Kind.COUPLED, 0.01),
     )
-    large: float = 1e7  # rows times squared features, from which on fewer models are fitted
+    # Rows times squared features from which on so many models are fitted, with fewer draws.
+    large: float = 1e7
     n_large: int = 2
+    large_dynamics: DynamicsConfig = field(
+        default_factory=lambda: DynamicsConfig(n_sweeps=10, max_steps=15)
+    )
     dynamics: DynamicsConfig = field(default_factory=DynamicsConfig)
     smoother: SmootherConfig = field(default_factory=SmootherConfig)
     masking: MaskingConfig = field(default_factory=MaskingConfig)
@@ -113,7 +117,8 @@ def fit_smoother(
     True
     """
     if X.size * X.shape[1] >= config.large:
-        config = replace(config, models=config.models[: config.n_large])
+        few = config.models[: config.n_large]
+        config = replace(config, models=few, dynamics=config.large_dynamics)
     timeline = Timeline.sorted(times, len(X))
     held_out = held_out & observed & np.isfinite(fill)
     table = _Series(X, observed, timeline, rng, config)
