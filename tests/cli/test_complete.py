@@ -181,7 +181,7 @@ def test_full_disk(hirank, curved):
         (("--bounds", "zz=0:1"), "zz"),
         (("--integers", "zz"), "zz"),
         (("--time", "zz"), "zz"),
-        (("--max-gap", "3"), "--max-gap requires --time."),
+        (("--max-gap", "3"), "--max-gap requires --time or --group."),
         (("--time", "a", "--in-order"), "--in-order cannot be combined with --time."),
         (("--max-time", "-1"), "--max-time must be"),
         (("--interval", "2"), "--interval must be between 0 and 1"),

@@ -1,7 +1,8 @@
 import numpy as np
 import pytest
 
-from hirank.models.gaps import check_times, gap_lengths, interpolate, too_long
+from hirank.models.gaps import gap_lengths, interpolate, too_long
+from hirank.models.timeline import Timeline
 
 
 @pytest.fixture
@@ -42,14 +43,22 @@ def test_gap_lengths_match_a_plain_loop(rng):
     np.testing.assert_array_equal(too_long(observed, 3), expected > 3)
 
 
-@pytest.mark.parametrize(
-    ("times", "complaint"),
-    [
-        ([0, 1], "one number for each of 3 rows"),
-        ([0, 2, 2], "row 2 is not later than row 1"),
-        ([0, np.nan, 2], "must be finite"),
-    ],
-)
-def test_times_that_cannot_be_used_are_an_error(times, complaint):
-    with pytest.raises(ValueError, match=complaint):
-        check_times(times, 3)
+def test_gaps_end_where_a_group_ends():
+    X = np.array([[1.0], [9], [9], [5], [9], [7]])
+    observed = np.array([[1, 0, 0, 1, 0, 1]], bool).T
+    timeline = Timeline(np.arange(6.0), np.array([0, 0, 1, 1, 1, 1]))
+
+    filled = interpolate(X, observed, timeline)
+
+    assert filled.ravel().tolist() == [1, 1, 5, 5, 6, 7]
+    assert too_long(observed, 1).any()
+    assert not too_long(observed, 1, timeline).any()
+
+
+def test_gaps_of_rows_in_any_order_are_found(rng):
+    observed = rng.random((60, 3)) < 0.5
+    order = rng.permutation(60)
+
+    found = too_long(observed[order], 2, Timeline(np.arange(60.0)[order]))
+
+    np.testing.assert_array_equal(found, too_long(observed, 2)[order])

@@ -3,15 +3,17 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from hirank.models.dynamics import Dynamics, Operator
+from hirank.models.fit_dynamics import DynamicsConfig
+from hirank.models.fit_smoother import SmootherFitConfig, fit_smoother
 from hirank.models.gaps import interpolate
-from hirank.models.temporal_smoother import (
-    SmootherConfig,
-    TemporalSmoother,
-    _add_ridge,
-    fit_changes,
-    fit_fill_variance,
-    fit_smoother,
-)
+from hirank.models.smoothing import MIN_NOISE, MIN_SPREAD, add_ridge
+from hirank.models.temporal_smoother import Smoother, SmootherConfig, TemporalSmoother
+from hirank.models.time_mix import MixConfig
+from hirank.models.timeline import Timeline
+
+N_CLASSES = len(MixConfig.edges) + 1
+QUICK = SmootherFitConfig(dynamics=DynamicsConfig(n_sweeps=5), max_folds=1)
 
 
 @pytest.fixture
@@ -35,214 +37,121 @@ def series(rng):
     return truth, observed, held_out, np.cumsum(steps)
 
 
-def exact(smoother, X, observed, times, fill):
-    """The minimum by dense algebra: every term written out as in the module's docstring."""
-    n, m = X.shape
-    config = SmootherConfig()
-    Q = _add_ridge(smoother.change, config.min_change)
-    C = _add_ridge(smoother.spread, config.min_spread)
-    H, b = np.zeros((n * m, n * m)), np.zeros(n * m)
-    step = np.diff(times) / smoother.unit
-    for t in range(n):
-        rows = slice(t * m, t * m + m)
-        H[rows, rows] += config.level * np.linalg.inv(C)
-        b[rows] += config.level * np.linalg.solve(C, smoother.mean)
-        H[rows, rows] += np.diag(~observed[t] / smoother.fill_variance)
-        b[rows] += np.where(observed[t], 0, fill[t] / smoother.fill_variance)
-        if t:
-            both = slice(t * m - m, t * m + m)
-            H[both, both] += np.kron([[1, -1], [-1, 1]], np.linalg.inv(Q) / step[t - 1])
-    x, free = X.ravel().copy(), ~observed.ravel()
+def walk(noise, spread, level=0.1):
+    m = len(noise)
+    return Dynamics(np.zeros(m), np.zeros((m, 0)), noise, spread, level)
+
+
+def alone(mean, unit, smoother):
+    """A smoother with one model of change."""
+    return TemporalSmoother(mean, unit, (smoother,), np.ones((N_CLASSES, len(mean), 1)))
+
+
+def exact(smoother, X, observed, timeline, fill):
+    """The minimum by dense algebra: every term written out as in the docstring of `smoothing`."""
+    (one,), (n, m) = smoother.smoothers, X.shape
+    dynamics = one.dynamics
+    of_noise = np.linalg.inv(add_ridge(dynamics.noise, MIN_NOISE))
+    of_level = dynamics.level * np.linalg.inv(add_ridge(dynamics.spread, MIN_SPREAD))
+    operator = Operator(dynamics.damping, dynamics.coupling, timeline.steps(smoother.unit))
+    unit_rows = np.eye(n * m).reshape(n * m, n, m)
+    L = np.stack([operator.residuals(rows.T).T.ravel() for rows in unit_rows], axis=1)
+    weight = np.where(observed, 0, 1 / one.fill_variance)
+    H = L.T @ np.kron(np.eye(n), of_noise) @ L + np.kron(np.eye(n), of_level)
+    H += np.diag(weight.ravel())
+    b = (weight * (fill - smoother.mean)).ravel()
+    x, free = (X - smoother.mean).ravel(), ~observed.ravel()
     x[free] = np.linalg.solve(H[np.ix_(free, free)], b[free] - H[np.ix_(free, ~free)] @ x[~free])
-    return x.reshape(n, m)
+    return x.reshape(n, m) + smoother.mean
 
 
-def test_conjugate_gradients_find_the_minimum(rng):
+@pytest.mark.parametrize("coupled", [False, True])
+def test_conjugate_gradients_find_the_minimum(coupled, rng):
     X, fill = rng.normal(size=(2, 25, 4))
     observed = rng.random(X.shape) < 0.4
     root = rng.normal(size=(2, 4, 6))
-    smoother = TemporalSmoother(
-        rng.normal(size=4), root[0] @ root[0].T, root[1] @ root[1].T, 0.7, rng.uniform(0.1, 2, 4)
-    )
-    times = np.cumsum(rng.exponential(size=25) + 0.01)
-    found = smoother.combine(X, observed, times, fill, SmootherConfig(tol=1e-10))
-    np.testing.assert_allclose(found, exact(smoother, X, observed, times, fill), atol=1e-7)
+    dynamics = walk(root[0] @ root[0].T, root[1] @ root[1].T)
+    if coupled:
+        coupling = rng.normal(size=(4, 8)) / 10
+        dynamics = replace(dynamics, damping=rng.uniform(0, 0.9, 4), coupling=coupling)
+    smoother = alone(rng.normal(size=4), 0.7, Smoother(dynamics, rng.uniform(0.1, 2, 4)))
+    times = np.cumsum(rng.exponential(size=25) + 0.1)
+    timeline = Timeline(times, np.repeat([0, 1], [15, 10]))
+
+    found = smoother.combine(X, observed, timeline, fill, SmootherConfig(tol=1e-10))
+
+    expected = exact(smoother, X, observed, timeline, fill)
+    np.testing.assert_allclose(found, expected, atol=1e-6)
 
 
 def test_unrelated_features_are_interpolated_in_uneven_time(rng):
-    config = SmootherConfig(level=1e-12, tol=1e-10)
-    times = np.cumsum(rng.exponential(size=80) + 0.01)
+    times = np.cumsum(rng.exponential(size=80) + 0.2)
     X = rng.normal(size=(80, 3))
     observed = rng.random(X.shape) < 0.5
-    smoother = TemporalSmoother(
-        np.zeros(3), np.eye(3), np.diag([1.0, 2, 3]), 1.0, np.full(3, np.inf)
-    )
-    filled = smoother.combine(X, observed, times, config=config)
+    dynamics = walk(np.diag([1.0, 2, 3]), np.eye(3), level=1e-12)
+    smoother = alone(np.zeros(3), 1.0, Smoother.alone(dynamics))
+
+    filled = smoother.combine(X, observed, times, config=SmootherConfig(tol=1e-10))
+
     np.testing.assert_allclose(filled, interpolate(X, observed, times), atol=1e-6)
 
 
-def test_features_that_change_together_are_imputed_from_each_other(series, rng):
-    truth, observed, _, times = series
-    smoother = fit_changes(truth, observed, times, rng)
-    filled = smoother.combine(truth, observed, times)
-    line = interpolate(truth, observed, times)
-    assert error(filled, truth, ~observed) < 0.3 * error(line, truth, ~observed)
+def test_models_are_mixed_by_feature_and_distance(rng):
+    X = rng.normal(size=(40, 2))
+    observed = np.ones(X.shape, bool)
+    observed[10:20] = False
+    spreads = (np.eye(2), 1e-4 * np.eye(2))  # the second stays at the mean
+    smoothers = tuple(Smoother.alone(walk(np.eye(2), spread, level=1.0)) for spread in spreads)
+    weights = np.zeros((N_CLASSES, 2, 2))
+    weights[:, 0, 0] = weights[:2, 1, 0] = weights[2:, 1, 1] = 1  # near: the first one
 
+    mixed = TemporalSmoother(np.zeros(2), 1.0, smoothers, weights).combine(X, observed)
 
-def test_changes_are_measured_without_bias_by_gaps(rng):
-    steps = rng.normal(size=(4000, 3)) @ np.array([[1, 0.9, 0], [0, 0.4, 0], [0, 0, 2]])
-    X = np.cumsum(steps, axis=0)
-    observed = rng.random(X.shape) < 0.5
-    change = fit_changes(X, observed, None, rng).change
-    np.testing.assert_allclose(change, np.cov(steps.T), rtol=0.1, atol=0.1)
-
-
-def test_unrelated_random_walks_are_imputed_from_neighbors_in_time(rng):
-    truth = np.cumsum(rng.normal(size=(800, 6)), axis=0)
-    truth /= truth.std(axis=0)
-    observed = rng.random(truth.shape) < 0.6
-    held_out = observed & (rng.random(truth.shape) < 0.1)
-    fill = rng.normal(size=truth.shape)  # knows nothing
-    smoother = fit_smoother(truth, observed, held_out, None, fill, rng)
-    filled = smoother.combine(truth, observed, None, fill)
-    line = interpolate(truth, observed)
-    assert error(filled, truth, ~observed) < 1.05 * error(line, truth, ~observed)
-
-
-def test_white_noise_is_imputed_by_the_fill(rng):
-    truth = rng.normal(size=(800, 2)) @ rng.normal(size=(2, 6))
-    truth = np.tanh(truth / truth.std(axis=0))
-    observed = rng.random(truth.shape) < 0.6
-    held_out = observed & (rng.random(truth.shape) < 0.1)
-    fill = truth + 0.05 * rng.normal(size=truth.shape)
-    smoother = fit_smoother(truth, observed, held_out, None, fill, rng)
-    filled = smoother.combine(truth, observed, None, fill)
-    assert error(filled, truth, ~observed) < 1.1 * error(fill, truth, ~observed)
-    assert error(filled, fill, ~observed) < 0.1
-
-
-def test_fill_and_neighbors_together_are_better_than_each(series, rng):
-    truth, observed, held_out, times = series
-    fill = truth + 0.01 * rng.normal(size=truth.shape)
-    smoother = fit_smoother(truth, observed, held_out, times, fill, rng)
-    both = error(smoother.combine(truth, observed, times, fill), truth, ~observed)
-    alone = error(smoother.combine(truth, observed, times), truth, ~observed)
-    assert both < 0.95 * alone
-    assert both < 0.95 * error(fill, truth, ~observed)
-
-
-def test_a_fill_without_error_is_kept(series, rng):
-    truth, observed, held_out, times = series
-    noise = rng.normal(size=truth.shape)
-    smoother = fit_smoother(noise, observed, held_out, times, noise, rng)
-    filled = smoother.combine(noise, observed, times, noise)
-    np.testing.assert_allclose(filled, noise, atol=1e-3)
-
-
-def test_true_values_of_missing_entries_are_never_used(series):
-    truth, observed, held_out, times = series
-    fill = np.where(observed, truth, 0) * 0.9
-    results = []
-    for wrong in (np.nan, 1e6):
-        X = np.where(observed, truth, wrong)
-        smoother = fit_smoother(X, observed, held_out, times, fill, np.random.default_rng(0))
-        results.append(smoother.combine(X, observed, times, fill))
-    np.testing.assert_array_equal(*results)
-    assert np.isfinite(results[0]).all()
-
-
-def test_held_out_entries_are_used_for_changes_once_the_fill_variance_is_known(series, rng):
-    truth, observed, _, times = series
-    held_out = observed & (rng.random(truth.shape) < 0.5)
-    fill = np.zeros_like(truth)
-    blind = fit_changes(truth, observed & ~held_out, times, np.random.default_rng(0))
-    smoother = fit_smoother(truth, observed, held_out, times, fill, np.random.default_rng(0))
-    expected = fit_fill_variance(blind, truth, observed, held_out, times, fill).fill_variance
-    np.testing.assert_array_equal(smoother.fill_variance, expected)
-    np.testing.assert_allclose(smoother.mean, np.nanmean(np.where(observed, truth, np.nan), axis=0))
+    first, second = (alone(np.zeros(2), 1.0, one).combine(X, observed) for one in smoothers)
+    np.testing.assert_allclose(mixed[:, 0], first[:, 0])
+    near = np.r_[10:12, 18:20]
+    np.testing.assert_allclose(mixed[near, 1], first[near, 1])
+    np.testing.assert_allclose(mixed[12:18, 1], second[12:18, 1])
 
 
 def test_observed_entries_come_back_bit_for_bit(series, rng):
     truth, observed, held_out, times = series
-    smoother = fit_smoother(truth, observed, held_out, times, np.zeros_like(truth), rng)
+    smoother = fit_smoother(truth, observed, held_out, times, np.zeros_like(truth), rng, QUICK)
     filled = smoother.combine(truth, observed, times, np.zeros_like(truth))
     np.testing.assert_array_equal(filled[observed], truth[observed])
     np.testing.assert_array_equal(smoother.combine(truth, np.ones_like(observed), times), truth)
 
 
-def test_permuted_features_give_the_permuted_result(series):
-    truth, observed, _, times = series
-    smoother = fit_changes(truth, observed, times, np.random.default_rng(0))
-    smoother = replace(smoother, fill_variance=np.linspace(0.1, 1, 8))
-    order = np.random.default_rng(1).permutation(8)
-    moved = TemporalSmoother(
-        smoother.mean[order],
-        smoother.spread[np.ix_(order, order)],
-        smoother.change[np.ix_(order, order)],
-        smoother.unit,
-        smoother.fill_variance[order],
-    )
-    fill = np.tanh(truth)
-    a = smoother.combine(truth, observed, times, fill)[:, order]
-    b = moved.combine(truth[:, order], observed[:, order], times, fill[:, order])
-    np.testing.assert_allclose(a, b, atol=1e-6)
-
-
-def test_unit_of_time_does_not_matter(series):
-    truth, observed, held_out, times = series
-    a, b = (
-        fit_smoother(
-            truth, observed, held_out, t, np.tanh(truth), np.random.default_rng(0)
-        ).combine(truth, observed, t, np.tanh(truth))
-        for t in (times, 3600 * times + 1e6)
-    )
-    np.testing.assert_allclose(a, b, atol=1e-3)
-
-
-def test_with_few_held_out_entries_the_fill_counts_little(series, rng):
-    truth, observed, _, times = series
-    smoother = fit_changes(truth, observed, times, rng)
-    few = np.zeros_like(observed)
-    smoother = fit_fill_variance(smoother, truth, observed, few, times, truth)
-    assert (smoother.fill_variance > 0).all()
-    assert np.isfinite(smoother.fill_variance).all()
-    filled = smoother.combine(truth, observed, times, np.zeros_like(truth))
-    assert error(filled, truth, ~observed) < error(np.zeros_like(truth), truth, ~observed)
-
-
 def test_a_fill_may_have_missing_values(series, rng):
     truth, observed, held_out, times = series
-    smoother = fit_smoother(truth, observed, held_out, times, truth + 0.01, rng)
+    smoother = fit_smoother(truth, observed, held_out, times, truth + 0.01, rng, QUICK)
     nothing = np.full_like(truth, np.nan)
+    unused = tuple(Smoother.alone(one.dynamics) for one in smoother.smoothers)
     np.testing.assert_array_equal(
         smoother.combine(truth, observed, times, nothing),
-        replace(smoother, fill_variance=np.full(8, np.inf)).combine(truth, observed, times, truth),
+        replace(smoother, smoothers=unused).combine(truth, observed, times, truth),
     )
 
 
 def test_tables_of_other_lengths_are_imputed(series, rng):
-    truth, observed, _, times = series
-    smoother = fit_changes(truth[:400], observed[:400], times[:400], rng)
+    truth, observed, held_out, times = series
+    smoother = fit_smoother(
+        truth[:400], observed[:400], held_out[:400], times[:400], np.zeros((400, 8)), rng, QUICK
+    )
     filled = smoother.combine(truth[400:], observed[400:], times[400:])
     line = interpolate(truth[400:], observed[400:], times[400:])
     missing = ~observed[400:]
     assert error(filled, truth[400:], missing) < 0.4 * error(line, truth[400:], missing)
 
 
-@pytest.mark.parametrize("shape", [(1, 3), (2, 2), (30, 1), (5, 40)])
-def test_tables_of_few_rows_or_columns_are_imputed(shape, rng):
-    X = rng.normal(size=shape)
-    observed = rng.random(shape) < 0.6
-    observed[0, 0] = False
-    nothing = np.zeros_like(observed)
-    smoother = fit_smoother(X, observed, nothing, None, np.zeros(shape), rng)
-    filled = smoother.combine(X, observed, None, np.zeros(shape))
-    assert np.isfinite(filled).all()
+def test_rows_in_any_order_are_imputed_alike(series, rng):
+    truth, observed, held_out, times = series
+    fill = np.tanh(truth)
+    smoother = fit_smoother(truth, observed, held_out, times, fill, rng, QUICK)
+    order = rng.permutation(600)
 
+    moved = smoother.combine_rows(
+        truth[order], observed[order], Timeline(times[order]), fill[order]
+    )
 
-def test_long_tables_are_fitted_on_stretches(rng):
-    config = SmootherConfig(max_rows=500, stretch=50)
-    steps = rng.normal(size=(3000, 2)) @ np.array([[1, 0.9], [0, 0.4]])
-    X = np.cumsum(steps, axis=0)
-    change = fit_changes(X, np.ones(X.shape, bool), None, rng, config).change
-    np.testing.assert_allclose(change, np.cov(steps.T), rtol=0.25)
+    np.testing.assert_array_equal(moved, smoother.combine(truth, observed, times, fill)[order])

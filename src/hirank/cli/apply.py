@@ -13,6 +13,7 @@ import pyarrow as pa
 from hirank import Imputer
 from hirank._typing import Array
 from hirank.cli.column_notes import notation_notes
+from hirank.cli.fit_table import read_aside
 from hirank.cli.intervals import Intervals, check_columns, check_coverage, compute_intervals
 from hirank.cli.models import (
     describe_lacking,
@@ -29,7 +30,6 @@ from hirank.cli.reporter import Reporter
 from hirank.cli.results import RunResult
 from hirank.exceptions import ModelFileError
 from hirank.io import Table, TableFile, create, open_table
-from hirank.io.times import parse_times
 
 if TYPE_CHECKING:
     from hirank.cli.app import Apply
@@ -51,7 +51,8 @@ def run(options: Apply, reporter: Reporter) -> None:
     if markers:
         reporter.note(f"Missing values are marked as in the fit: {', '.join(markers)}.")
     missing = (*markers, *(options.missing or ()))
-    file = open_table(options.table, missing=missing, **options.reading)
+    text = () if saved.groups is None else (saved.groups,)
+    file = open_table(options.table, missing=missing, text=text, **options.reading)
     lacking = match_columns(saved.names or (), file.names)
     if lacking:
         reporter.note(describe_lacking(lacking))
@@ -92,6 +93,7 @@ class SavedModel:
     model: Model
     names: tuple[str, ...] | None
     time: str | None  # the time column, which may contain dates
+    groups: str | None  # the column with the labels of groups
     in_time: bool
     coverage: float | None
 
@@ -107,12 +109,18 @@ class SavedModel:
             raise ModelFileError(path, "This model has no intervals. Omit --interval.")
         names, time = feature_names(model), getattr(model, "time", None)
         column = time if isinstance(time, str) and time in (names or ()) else None
-        return cls(model, names, column, time not in (None, False), coverage)
+        groups = getattr(model, "groups", None)
+        if groups is not None and names is not None and not isinstance(groups, str):
+            groups = names[groups]
+        in_time = getattr(model, "_is_ordered", False)
+        return cls(model, names, column, groups, in_time, coverage)
 
     @property
     def numeric(self) -> list[str] | None:
         """The columns of the model that must be numeric; None if they have no names."""
-        return None if self.names is None else [name for name in self.names if name != self.time]
+        if self.names is None:
+            return None
+        return [name for name in self.names if name not in (self.time, self.groups)]
 
     def impute(self, table: Table) -> tuple[Array, Intervals | None]:
         """Return the numeric columns of a table imputed, and their intervals if asked for."""
@@ -130,9 +138,7 @@ class SavedModel:
             return table.numbers, list(range(table.numbers.shape[1]))
         lacking = dict.fromkeys(self.names, np.full(len(table), np.nan))
         columns: dict[str, Any] = dict(zip(table.numeric, table.numbers.T, strict=True))
-        if self.time is not None and self.time in table.text:
-            columns[self.time] = parse_times(table.column(self.time), self.time)
-        columns = lacking | columns
+        columns = lacking | columns | read_aside(table, self.time, self.groups)
         frame = pa.table({name: columns[name] for name in self.names})
         return frame, [self.names.index(name) for name in table.numeric]
 

@@ -24,7 +24,7 @@ def run(options: Complete, reporter: Reporter) -> None:
     check_coverage(options.interval)
     check_outputs(save, report, source=options.table, table=output, force=force)
     with locked(None if save is None else save.resolve()):
-        given = read_table(options, reporter, options.time)
+        given = read_table(options, reporter, options.time, options.groups)
         if options.interval is not None:
             check_columns(given.table)
         with given.file, create(output, given.file, force=force, digits=options.digits) as writer:

@@ -19,7 +19,7 @@ def run(options: Fit, reporter: Reporter) -> None:
     began = perf_counter()
     check_outputs(options.model, options.report, source=options.table, force=options.force)
     with locked(options.model.resolve()):
-        given = read_table(options, reporter, options.time)
+        given = read_table(options, reporter, options.time, options.groups)
         fit = fit_table(options, given, reporter)
         result = save_fit(fit, options, reporter, model=options.model, began=began)
     reporter.result(result)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING
@@ -32,21 +32,18 @@ DEFAULT_COVERAGE = 0.9
 
 @dataclass(frozen=True)
 class TableInput:
-    """A table as it was read, with the times of its rows if these are not a numeric column."""
+    """A table as it was read, with times and labels of its rows that are not numeric columns."""
 
     file: TableFile
     table: Table
     ids: tuple[str, ...] = ()
-    time: str | None = None  # the column of `times`
-    times: Array | None = None  # n
+    aside: dict[str, Array] = field(default_factory=dict)  # n each, by the name of the column
 
     @property
     def frame(self) -> pa.Table:
         """The columns that a model is fitted to, by name."""
         columns = dict(zip(self.table.numeric, self.table.numbers.T, strict=True))
-        if self.times is not None and self.time is not None:
-            columns[self.time] = self.times
-        return pa.table(columns)
+        return pa.table(columns | self.aside)
 
     @property
     def n_missing(self) -> int:
@@ -60,13 +57,17 @@ class TableInput:
         return [f"line {self.table.line(i)}" for i in range(len(self.table))]
 
 
-def read_table(options: LearnOptions, reporter: Reporter, time: str | None = None) -> TableInput:
+def read_table(
+    options: LearnOptions, reporter: Reporter, time: str | None = None, groups: str | None = None
+) -> TableInput:
     """Read all rows of a table, and check that something can be learned from them."""
     ids = tuple(options.ids or ())
-    missing = options.missing or ()
-    file = open_table(options.table, missing=missing, text=ids, **options.reading)
-    if time is not None and time not in file.names:
-        raise ParameterError("time", f"names {time!r}, but the columns are {quoted(file.names)}.")
+    missing, text = options.missing or (), ids if groups is None else (*ids, groups)
+    file = open_table(options.table, missing=missing, text=text, **options.reading)
+    for name, column in (("time", time), ("groups", groups)):
+        if column is not None and column not in file.names:
+            listed = quoted(file.names)
+            raise ParameterError(name, f"names {column!r}, but the columns are {listed}.")
     table = file.read()
     if not table.numeric:
         raise FileError(
@@ -76,12 +77,24 @@ def read_table(options: LearnOptions, reporter: Reporter, time: str | None = Non
         raise FileError(options.table, "The file has column names but no rows.")
     if np.isnan(table.numbers).all():
         raise NoValuesError(f"{options.table}: Every numeric cell is missing.")
-    for note in column_notes(file, table, (*ids, time)):
+    for note in column_notes(file, table, (*text, time)):
         reporter.note(note)
     reporter.table = table
-    if time is None or time not in table.text:
-        return TableInput(file, table, ids)
-    return TableInput(file, table, ids, time, parse_times(table.column(time), time))
+    return TableInput(file, table, ids, read_aside(table, time, groups))
+
+
+def read_aside(table: Table, time: str | None, groups: str | None) -> dict[str, Array]:
+    """Return times and labels of groups as numbers, by the columns of text that contain them."""
+    aside: dict[str, Array] = {}
+    if time is not None and time in table.text:
+        aside[time] = parse_times(table.column(time), time)
+    if groups is not None and groups in table.text:
+        from hirank.estimators.columns import number_labels
+        from hirank.estimators.groups import read_labels
+
+        labels = read_labels(table.column(groups), groups)
+        aside[groups] = number_labels(labels).astype(np.float64)
+    return aside
 
 
 def make_imputer(options: FitOptions, table: Table) -> Imputer:
@@ -94,6 +107,7 @@ def make_imputer(options: FitOptions, table: Table) -> Imputer:
     integers = {None: None, "auto": "auto", "all": True}.get(options.integers, names)
     return Imputer(
         time=options.in_order or options.time,
+        groups=options.groups,
         max_time=options.max_time,
         random_state=options.seed,
         bounds=_parse_bounds(options.bounds or (), table),

@@ -60,7 +60,7 @@ _HELP = {
         "column, nor kept from crossing 0, 1 or 100 where no observed value does.",
         "--integers auto|all|COLUMNS": "Round imputed values of columns of whole numbers: auto, "
         "all, or names separated by commas.",
-        "--max-gap ROWS": "Leave longer gaps empty; requires --time or --in-order.",
+        "--max-gap ROWS": "Leave longer gaps empty; requires --time, --group or --in-order.",
         "--frozen": "Impute without learning.",
         "--save-every ROWS": "Save the model after this many rows; it is also saved at the end, "
         "and at SIGTERM, SIGINT and SIGHUP.",
@@ -201,6 +201,7 @@ class FitOptions(LearnOptions):
     """Options of commands that fit a model to keep or to impute with."""
 
     time: str | None = None
+    groups: str | None = None
     in_order: bool = False
     bounds: list[str] | None = None
     integers: str | None = None

@@ -224,7 +224,7 @@ class BaseImputer(BaseTransformer, Generic[F]):
         X : array, n_samples x n_features_out
         """
         check_is_fitted(self)
-        table, observed = check_table(self, X, reset=False)
+        table, observed = self._read(X)
         with self._workers():
             filled = self._fitted.complete(table, observed)
         return self._output(table, observed, filled)
@@ -297,7 +297,7 @@ class BaseImputer(BaseTransformer, Generic[F]):
         self._check_params()
         began, before = perf_counter(), set(vars(self))
         witness = copy(self)  # a fit that fails must leave this estimator as it was
-        table, observed = check_table(witness, X, reset=True)
+        table, observed = witness._read(X, reset=True)
         check_observed(observed, self.missing_values)
         names = getattr(witness, "feature_names_in_", None)
         columns = self._resolve_columns(table, observed, names)
@@ -324,6 +324,10 @@ class BaseImputer(BaseTransformer, Generic[F]):
         kept = {name: value for name, value in vars(self).items() if name not in gone}
         self.__dict__ = kept | vars(witness) | self._attributes(fitted) | {"_record": fitted}
         return table, observed, values, spread
+
+    def _read(self, X: Any, *, reset: bool = False) -> tuple[Array, BoolArray]:
+        """Return a table as floats, n x m, and which of its entries are observed."""
+        return check_table(self, X, reset=reset)
 
     def _step_verbosity(self) -> int:
         """Return how much to print about steps: 1 a line per stage, 2 a line per step."""

@@ -1,8 +1,8 @@
-"""What users specify about columns: bounds, integers, and the time column."""
+"""What users specify about columns: bounds, integers, and the columns of times and groups."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Any
@@ -11,39 +11,56 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hirank._text import abbreviated, plural
-from hirank._typing import Array, BoolArray
+from hirank._typing import Array, BoolArray, IntArray
 from hirank.core.bounds import Bounds
 from hirank.exceptions import BoundsWarning, ParameterError, TimeColumnWarning, warn
+from hirank.models.timeline import Timeline
 
 Names = NDArray[np.object_] | None
 
 
 @dataclass(frozen=True)
 class TimeAxis:
-    """Where the times of rows come from."""
+    """Where the times of rows, and the groups in which they follow each other, come from."""
 
     column: int | None  # None: rows are evenly spaced, in the given order
     label: str  # of the column, for warnings
     max_gap: int | None  # rows; entries in longer gaps are not imputed
+    group: int | None = None  # the column of groups; None: all rows are one group
 
-    def times(self, X: Array, observed: BoolArray, *, quiet: bool = False) -> Array:
-        """Return the times of the rows of X, n x m.
+    def timeline(self, X: Array, observed: BoolArray, *, quiet: bool = False) -> Timeline:
+        """Return the times and groups of the rows of X, n x m.
 
-        If they are not complete and distinct, the rows are taken in the given order, with a warning
-        unless `quiet`.
+        If times are not complete, and distinct within groups, the rows are taken in the given
+        order, with a warning unless `quiet`.
         """
-        rows = np.arange(len(X), dtype=np.float64)
+        groups: IntArray | None = None
+        if self.group is not None:
+            groups = np.unique(X[:, self.group], return_inverse=True)[1]
+        rows = Timeline.counted(len(X), groups)
         if self.column is None:
             return rows
         times, known = X[:, self.column].astype(np.float64), observed[:, self.column]
-        repeated = len(times) - len(np.unique(times))
+        apart = [times] if groups is None else [times, groups]
+        repeated = len(times) - len(np.unique(np.stack(apart), axis=1).T)
         if known.all() and not repeated:
-            return times
+            return Timeline(times, groups)
         if not quiet:
             missing = f"{plural(int((~known).sum()), 'row has', 'rows have')} no time"
             same = f"{plural(repeated, 'row has', 'rows have')} the time of another row"
             warn(TimeColumnWarning(self.label, same if known.all() else missing))
         return rows
+
+    def one_by_one(self, X: Array, observed: BoolArray) -> tuple[Array, BoolArray]:
+        """Return a table, n x m, with one group after the other and a constant for their labels.
+
+        What is measured of it does not depend on the order of rows, not even by rounding, and the
+        labels are no feature.
+        """
+        order = self.timeline(X, observed, quiet=True).order
+        X, observed = X[order], observed[order]
+        X[:, self.group] = 0
+        return X, observed
 
     def check(self) -> None:
         """Raise ValueError if the parts do not fit together."""
@@ -51,13 +68,24 @@ class TimeAxis:
             raise ValueError(f"max_gap must be at least 1; got {self.max_gap}")
 
 
-def resolve_time(time: Any, max_gap: int | None, names: Names, m: int) -> TimeAxis | None:
-    """Return where times come from; None if rows are in no order."""
-    if time is None or time is False:
+def resolve_time(
+    time: Any, groups: str | int | None, max_gap: int | None, names: Names, m: int
+) -> TimeAxis | None:
+    """Return where times and groups come from; None if rows are in no order."""
+    if groups is None and (time is None or time is False):
         return None
-    if time is True:
-        return TimeAxis(None, "", max_gap)
-    return TimeAxis(find_column(time, names, m, "time"), str(time), max_gap)
+    group = None if groups is None else find_column(groups, names, m, "groups")
+    if time is None or isinstance(time, bool):
+        return TimeAxis(None, "", max_gap, group)
+    column = find_column(time, names, m, "time")
+    if column == group:
+        raise ParameterError("groups", "names the same column as {time}.", "time")
+    return TimeAxis(column, str(time), max_gap, group)
+
+
+def number_labels(labels: Sequence[str]) -> IntArray:
+    """Return a number for each label of groups, n, in the order of the labels."""
+    return np.unique(np.array(labels, dtype=str), return_inverse=True)[1]
 
 
 def find_column(key: Any, names: Names, m: int, parameter: str) -> int:

@@ -20,7 +20,6 @@ from hirank.models.newton_dictionary import NewtonDictionary
 from hirank.models.stacking import Stack
 from hirank.models.temporal_smoother import TemporalSmoother
 from hirank.optim.trace import RunInfo
-from hirank.selection.temporal import Timeline
 from hirank.selection.trial import SearchResult
 
 
@@ -104,13 +103,13 @@ class FittedImputer(FittedTable):
     def complete(self, X: Array, observed: BoolArray) -> Array:
         """Impute rows in the units of the data, n x m -> n x k; observed entries stay."""
         if self.time is not None:
-            self.time.times(X, observed)  # warns of a time column that cannot be used
+            self.time.timeline(X, observed)  # warns of a time column that cannot be used
         return super().complete(X, observed)
 
     def complete_with_spread(self, X: Array, observed: BoolArray) -> tuple[Array, Array]:
         """Impute rows as `complete` does, and return how far the families are apart, n x v."""
         if self.time is not None:
-            self.time.times(X, observed)
+            self.time.timeline(X, observed)
         with Workers():
             scaled = self.columns.scale(X, observed)
             filled, spread = scaled.X.copy(), np.zeros(scaled.X.shape)
@@ -131,20 +130,18 @@ class FittedImputer(FittedTable):
         """
         if self.time is None:
             return super().finish(filled, scaled, X, observed)
-        times = self.time.times(X, observed, quiet=True)
+        timeline = self.time.timeline(X, observed, quiet=True)
         if self.smoother is None:
             values = super().finish(filled, scaled, X, observed)
         else:
             by_stack = np.where(scaled.empty[:, None], np.nan, filled)
-            filled = Timeline(times).combine(self.smoother, filled, scaled.observed, by_stack)
+            filled = self.smoother.combine_rows(filled, scaled.observed, timeline, by_stack)
             filled = clip_missing(self.columns.scaled_bounds, filled, scaled.observed)
             values = self.columns.unscale(filled, np.zeros(len(X), bool))
             values = self._merge(values, X, observed)
         if self.time.max_gap is None:
             return values
-        order = np.argsort(times, kind="stable")
-        wide = np.empty(values.shape, bool)
-        wide[order] = too_long(observed[:, self.columns.has_values][order], self.time.max_gap)
+        wide = too_long(observed[:, self.columns.has_values], self.time.max_gap, timeline)
         return np.where(wide, np.array(np.nan, values.dtype), values)
 
     def check(self) -> None:
@@ -160,9 +157,10 @@ class FittedImputer(FittedTable):
             raise ValueError("a smoother requires a time axis")
         if self.calibration is not None and len(self.calibration.scale.effects) != v:
             raise ValueError(f"calibration must describe {v} features")
-        column = None if self.time is None else self.time.column
-        if column is not None and not 0 <= column < len(self.columns.has_values):
-            raise ValueError(f"the time column {column} does not exist")
+        axis = {} if self.time is None else {"time": self.time.column, "group": self.time.group}
+        for what, column in axis.items():
+            if column is not None and not 0 <= column < len(self.columns.has_values):
+                raise ValueError(f"the {what} column {column} does not exist")
         held_out, n_families = self.search.held_out, len(self.model.family_weights())
         if held_out is not None and held_out.columns.max() >= v:
             raise ValueError(f"held-out entries must be of {v} features")

@@ -10,7 +10,8 @@ import numpy as np
 
 from hirank._integers import EXACT, fit_integers
 from hirank._typing import Array, BoolArray
-from hirank.estimators.columns import find_column
+from hirank.estimators.columns import find_column, number_labels
+from hirank.estimators.groups import read_labels
 from hirank.estimators.imputer import Imputer
 from hirank.estimators.validation import (
     check_eager,
@@ -104,7 +105,12 @@ def _complete_frame(frame: nw.DataFrame[Any], parameters: dict[str, Any]) -> Any
         [_find_missing(*pair, marker) for pair in zip(columns, X.T, strict=True)]
     )
     X[missing] = np.nan
-    filled = _complete_array(X, _by_position(parameters, numeric), numeric)
+    names = numeric
+    if parameters.get("groups") in others:
+        names = [*numeric, parameters["groups"]]
+        labels = read_labels(frame.get_column(names[-1]).to_list(), names[-1])
+        X = np.column_stack([X, number_labels(labels)])
+    filled = _complete_array(X, _by_position(parameters, names), names)[:, : len(numeric)]
     imputed = missing & ~np.isnan(filled)
     replaced = [
         _fill(*one) for one in zip(columns, imputed.T, filled.T, strict=True) if one[1].any()
@@ -150,14 +156,16 @@ def _by_position(parameters: dict[str, Any], names: list[str]) -> dict[str, Any]
     def find(key: Any, parameter: str) -> int:
         return find_column(key, np.array(names, dtype=object), len(names), parameter)
 
-    bounds, integers, time = (parameters.get(key) for key in ("bounds", "integers", "time"))
-    found: dict[str, Any] = {}
+    bounds, integers = parameters.get("bounds"), parameters.get("integers")
+    found: dict[str, Any] = {
+        key: find(parameters[key], key)
+        for key in ("time", "groups")
+        if isinstance(parameters.get(key), str)
+    }
     if isinstance(bounds, Mapping):
         found["bounds"] = {find(key, "bounds"): pair for key, pair in bounds.items()}
     if isinstance(integers, Iterable) and not isinstance(integers, str):
         found["integers"] = [find(key, "integers") for key in integers]
-    if isinstance(time, str):
-        found["time"] = find(time, "time")
     return {**parameters, **found}
 
 

@@ -20,12 +20,14 @@ from hirank.estimators.base import BaseImputer, FitData, FitResult
 from hirank.estimators.callbacks import with_callbacks
 from hirank.estimators.columns import (
     Names,
+    number_labels,
     resolve_bounds,
     resolve_integers,
     resolve_time,
     warn_of_violations,
 )
 from hirank.estimators.fitted import FittedImputer
+from hirank.estimators.groups import Labels, group_column, take_labels
 from hirank.estimators.saving import save
 from hirank.estimators.summary import MAX_SPARSE, Summary, summarize
 from hirank.estimators.validation import check_coverage, check_table, job_count, make_rng
@@ -69,8 +71,16 @@ class Imputer(BaseImputer[FittedImputer]):
         Rows follow each other in time, and neighbors in time help to impute gaps. True takes the
         rows in the given order, evenly spaced; a name or number is the column with the times, which
         must be complete and distinct. If they are not, the given order is taken, with a warning.
+    groups : str or int, optional
+        Name or number of a column with labels, text or numbers, of devices or other groups: rows of
+        one group follow each other, those of others do not. Without `time` they do in the given
+        order. The column must be complete; it is no feature and passes through. How rows change is
+        learned from all groups, so ``transform`` takes new ones. Text makes the array that is
+        returned one of objects; with ``set_output(transform="pandas")`` it is a data frame.
+        ``interval`` and ``sample`` have numbers in its place.
     max_gap : int, optional
-        Entries in gaps of more rows than this, in order of time, remain NaN. Requires `time`.
+        Entries in gaps of more rows than this, in order of time, remain NaN. Requires `time` or
+        `groups`.
     scale : {"auto", "standard", "robust"} or bool, default="auto"
         ``"standard"`` brings each feature to mean 0 and standard deviation 1 first, and back
         afterwards. ``"auto"`` (or True) does the same, but outliers are not used, and amounts with
@@ -147,15 +157,15 @@ class Imputer(BaseImputer[FittedImputer]):
     -----
     Observed entries are returned bit for bit. ``fit_transform`` returns the solution of the fit;
     ``transform`` imputes with the fitted models, so the two differ slightly on the same table.
-    ``transform`` imputes each row on its own, the same alone and in any batch, except with `time`,
-    where neighbors in time count.
+    ``transform`` imputes each row on its own, the same alone and in any batch, except with `time`
+    or `groups`, where neighbors in time count.
 
     ``interval`` and ``sample`` are calibrated on the held-out entries. A table with fewer than 50
     observed entries has none: it is imputed by one strongly regularized Gaussian, with a warning,
     and both methods raise an error.
 
     Models are selected and fitted on at most 10 000 rows, drawn at random (with `time`, a stretch
-    from the middle); further rows are imputed as ``transform`` would.
+    from the middle of each group); further rows are imputed as ``transform`` would.
 
     float32 is returned as float32, but computed in double precision, which the end of the path
     needs. A row without any observed entry is left out of the fit and imputed with column means,
@@ -183,6 +193,7 @@ class Imputer(BaseImputer[FittedImputer]):
     integers: Any = None
     plausible: bool = False
     time: bool | str | int | None = None
+    groups: str | int | None = None
     max_gap: int | None = None
     max_iter: int = 250
     tol: float = 1e-3
@@ -195,12 +206,41 @@ class Imputer(BaseImputer[FittedImputer]):
     _rules: ClassVar[dict[str, Rule]] = {
         "n_init": optional(count(most=MAX_MODELS), "auto"),
         "plausible": flag,
+        "groups": group_column,
         "max_gap": optional(count()),
         "max_iter": count(),
         "tol": number(least=0),
         "max_time": optional(number(above=0)),
         "n_jobs": job_count,
     }
+
+    @with_callbacks  # type: ignore[untyped-decorator]
+    def fit_transform(self, X: Any, y: object = None) -> Any:
+        """Fit the imputer to a table, and return the table imputed.
+
+        Parameters
+        ----------
+        X : array-like, n_samples x n_features
+        y : ignored
+
+        Returns
+        -------
+        X : array, n_samples x n_features_out
+        """
+        return self._restore_labels(X, self._output(*self._fit(X)))
+
+    def transform(self, X: Any) -> Any:
+        """Impute rows with the fitted model, which does not change.
+
+        Parameters
+        ----------
+        X : array-like, n_samples x n_features
+
+        Returns
+        -------
+        X : array, n_samples x n_features_out
+        """
+        return self._restore_labels(X, super().transform(X))
 
     @with_callbacks  # type: ignore[untyped-decorator]
     def fit_interval(self, X: Any, coverage: float = 0.9) -> tuple[Any, Array, Array]:
@@ -239,7 +279,7 @@ class Imputer(BaseImputer[FittedImputer]):
         ends = uncertainty.interval_around(
             self._fitted, table, observed, float(coverage), values=values, spread=spread
         )
-        filled = self._output(table, observed, values)
+        filled = self._restore_labels(X, self._output(table, observed, values))
         return _wrap_data_with_container("transform", filled, X, self), *ends
 
     def interval(self, X: Any, coverage: float = 0.9) -> tuple[Array, Array]:
@@ -276,7 +316,7 @@ class Imputer(BaseImputer[FittedImputer]):
         """
         check_coverage(coverage)
         check_is_fitted(self)
-        table, observed = check_table(self, X, reset=False)
+        table, observed = self._read(X)
         with self._workers():
             return uncertainty.interval(self._fitted, table, observed, float(coverage))
 
@@ -314,7 +354,7 @@ class Imputer(BaseImputer[FittedImputer]):
         """
         count()("n_draws", n_draws)
         check_is_fitted(self)
-        table, observed = check_table(self, X, reset=False)
+        table, observed = self._read(X)
         with self._workers():
             return uncertainty.draw(self._fitted, table, observed, n_draws, make_rng(random_state))
 
@@ -389,8 +429,38 @@ class Imputer(BaseImputer[FittedImputer]):
 
     def _check_params(self) -> None:
         super()._check_params()
-        if self.max_gap is not None and (self.time is None or self.time is False):
-            raise ParameterError("max_gap", "requires {time}.", "time")
+        if self.max_gap is not None and not self._is_ordered:
+            raise ParameterError("max_gap", "requires {time} or {groups}.", "time", "groups")
+
+    @property
+    def _is_ordered(self) -> bool:
+        """Whether neighbors in time count; a column of times may have the number 0."""
+        return self.groups is not None or not (self.time is None or self.time is False)
+
+    def _read(self, X: Any, *, reset: bool = False) -> tuple[Array, BoolArray]:
+        """Return a table as floats and its observed entries, with numbers for labels of groups."""
+        rest, labels = self._take_labels(X, reset=reset)
+        table, observed = check_table(self, rest, reset=reset)
+        if labels is None:
+            return table, observed
+        if labels.given is not None:
+            table = table.copy()
+            table[:, labels.column] = number_labels(labels.names)
+        observed[:, labels.column] = True
+        return table, observed
+
+    def _take_labels(self, X: Any, *, reset: bool = False) -> tuple[Any, Labels | None]:
+        names = None if reset else getattr(self, "feature_names_in_", None)
+        return take_labels(X, self.groups, names)
+
+    def _restore_labels(self, X: Any, out: Any) -> Any:
+        """Return imputed rows with the labels of X, if these are text."""
+        labels = self._take_labels(X)[1]
+        if labels is None or labels.given is None:
+            return out
+        before = self.has_values_[: labels.column]
+        place = labels.column if self.keep_empty_features else int(before.sum())
+        return replace(labels, column=place).restore(np.asarray(out), X, self)
 
     def _max_steps(self) -> int:
         return 10 * (len(default_path()) + 1) * self.max_iter
@@ -399,7 +469,10 @@ class Imputer(BaseImputer[FittedImputer]):
         return max(self.verbose - 1, 0)  # 1 prints trials only
 
     def _resolve_columns(self, table: Array, observed: BoolArray, names: Names) -> Columns:
-        columns = super()._resolve_columns(table, observed, names)
+        axis = resolve_time(self.time, self.groups, self.max_gap, names, table.shape[1])
+        grouped = axis is not None and axis.group is not None
+        one_by_one = axis.one_by_one(table, observed) if axis and grouped else (table, observed)
+        columns = super()._resolve_columns(*one_by_one, names)
         kept = columns.has_values
         bounds = resolve_bounds(self.bounds, names, table.shape[1])
         integers = resolve_integers(self.integers, table, observed, bounds, names)
@@ -413,8 +486,10 @@ class Imputer(BaseImputer[FittedImputer]):
 
     def _fit_data(self, data: FitData) -> FitResult[FittedImputer]:
         columns, X, m = data.columns, data.X, data.table.shape[1]
-        axis = resolve_time(self.time, self.max_gap, data.names, m)
-        times = None if axis is None else axis.times(data.table, data.observed)[data.used]
+        axis = resolve_time(self.time, self.groups, self.max_gap, data.names, m)
+        timeline = None
+        if axis is not None:
+            timeline = axis.timeline(data.table, data.observed).take(np.flatnonzero(data.used))
         monitor = data.monitor(self.max_time)
         selected = search(
             X,
@@ -427,7 +502,7 @@ class Imputer(BaseImputer[FittedImputer]):
             bounds=columns.scaled_bounds,
             means=columns.scaled_means,
             spread=columns.scaling.spread[columns.scaling.varying],
-            times=times,
+            timeline=timeline,
         )
         result = selected.result.at_rows(np.flatnonzero(data.used))
         run = monitor.finish_search(result.describe())

@@ -247,6 +247,9 @@ def _try_out(model: Model) -> None:
     rows = np.where([every_second, ~every_second], means, np.nan)
     if getattr(model, "_n_side_columns", 0):
         rows, means = model._widen(rows, 0.0, 0.0), model._widen(means, 0.0, 0.0)
+    axis = getattr(record, "time", None)
+    if axis is not None and axis.group is not None:
+        rows[:, axis.group] = 0.0
     with _reading, warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
         filled = np.asarray(model.transform(rows))

@@ -155,9 +155,9 @@ def _passes_unchanged(estimator: Any, X: Any) -> bool:
 
 def check_row_independent(model: Any) -> None:
     """Raise ParameterError if imputed values of a fitted model depend on other rows."""
-    if getattr(model, "time", None) not in (None, False) and not hasattr(model, "partial_fit"):
+    if getattr(model, "_is_ordered", False):
         raise ParameterError(
-            "time",
+            "time" if model.groups is None else "groups",
             "is set, so that imputed values depend on the rows around them, which may be in "
             "another partition or batch. Fit the model without it.",
         )

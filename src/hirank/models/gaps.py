@@ -6,40 +6,21 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from hirank._typing import Array, BoolArray, IntArray
+from hirank.models.timeline import Timeline
 
 
-def check_times(times: ArrayLike | None, n: int) -> Array:
-    """Return the times of n rows, which must increase; None counts the rows."""
-    if times is None:
-        return np.arange(n, dtype=np.float64)
-    checked = np.asarray(times, dtype=np.float64)
-    if checked.shape != (n,):
-        raise ValueError(
-            f"times must have one number for each of {n} rows; got shape {checked.shape}."
-        )
-    if not np.isfinite(checked).all():
-        raise ValueError("times must be finite. Drop the rows without a time.")
-    backward = np.flatnonzero(np.diff(checked) <= 0)
-    if len(backward):
-        raise ValueError(
-            f"times must increase, but row {backward[0] + 1} is not later than row {backward[0]}. "
-            "Sort the rows by time, and drop rows with equal times."
-        )
-    return checked
-
-
-def interpolate(X: Array, observed: BoolArray, times: ArrayLike | None = None) -> Array:
+def interpolate(X: Array, observed: BoolArray, times: ArrayLike | Timeline | None = None) -> Array:
     """Interpolate linearly in time across the gaps of each feature.
 
-    Before its first and after its last observed entry a feature keeps that value; without any it
-    is 0.
+    Before its first and after its last observed entry of a group a feature keeps that value;
+    without any it is 0.
 
     Parameters
     ----------
     X : n x m
         Values at missing entries are not used.
     observed : bool array, n x m
-    times : n, optional
+    times : n or Timeline, optional
         Increasing; by default rows are evenly spaced.
 
     Returns
@@ -54,11 +35,13 @@ def interpolate(X: Array, observed: BoolArray, times: ArrayLike | None = None) -
     >>> interpolate(X, X > 0, [0, 2, 3, 4]).ravel().tolist()
     [1.0, 3.0, 4.0, 4.0]
     """
-    times = check_times(times, len(X))
+    timeline = Timeline.sorted(times, len(X))
     filled = np.zeros(X.shape)
-    for feature, seen in enumerate(observed.T):
-        if seen.any():
-            filled[:, feature] = np.interp(times, times[seen], X[seen, feature])
+    for span in timeline.spans():
+        t = timeline.times[span]
+        for out, x, seen in zip(filled[span].T, X[span].T, observed[span].T, strict=True):
+            if seen.any():
+                out[:] = np.interp(t, t[seen], x[seen])
     return np.where(observed, X, filled)
 
 
@@ -82,8 +65,10 @@ def gap_lengths(observed: BoolArray) -> IntArray:
     return np.ascontiguousarray(lengths.reshape(m, n + 2)[:, 1:-1].T)
 
 
-def too_long(observed: BoolArray, max_gap: int) -> BoolArray:
-    """Return which entries lie in gaps of more than `max_gap` rows, n x m.
+def too_long(observed: BoolArray, max_gap: int, timeline: Timeline | None = None) -> BoolArray:
+    """Return which entries lie in gaps of more than `max_gap` rows in order of time, n x m.
+
+    The rows may be in any order if there is a timeline; without one they are in order.
 
     Examples
     --------
@@ -92,4 +77,10 @@ def too_long(observed: BoolArray, max_gap: int) -> BoolArray:
     >>> too_long(np.array([[1, 0, 0, 1, 0]], bool).T, 1).ravel().tolist()
     [False, True, True, False, False]
     """
-    return gap_lengths(observed) > max_gap
+    if timeline is None:
+        return gap_lengths(observed) > max_gap
+    order, long = timeline.order, np.empty(observed.shape, bool)
+    for span in timeline.take(order).spans():
+        rows = order[span]
+        long[rows] = gap_lengths(observed[rows]) > max_gap
+    return long

@@ -21,6 +21,7 @@ from hirank.exceptions import FewEntriesWarning, NoModelWarning, warn
 from hirank.models.em import IncompleteTable, fit_mixture, independent_gaussian
 from hirank.models.in_time import complete_in_time
 from hirank.models.stacking import Stack, stacking_weights
+from hirank.models.timeline import Timeline
 from hirank.optim.path import SolverConfig
 from hirank.optim.trace import Monitor, Phase, PhaseStarted
 from hirank.selection.candidates import ColumnMeans, FactorAnalysis, GaussianMixtures, LowRank
@@ -32,7 +33,7 @@ from hirank.selection.noise_level import is_far_from_linear, only_noise_left
 from hirank.selection.refit import gives_deviations, refit
 from hirank.selection.routed import Routed
 from hirank.selection.significance import beats_constants
-from hirank.selection.temporal import Timeline
+from hirank.selection.temporal import make_gap_folds, with_smoother
 from hirank.selection.trial import (
     FIT_FAILURES,
     Candidate,
@@ -72,7 +73,7 @@ def search(
     bounds: Bounds | None = None,
     means: Array | None = None,
     spread: Array | None = None,
-    times: Array | None = None,
+    timeline: Timeline | None = None,
     candidates: Sequence[Candidate] = CANDIDATES,
 ) -> Selected:
     """Select models for a scaled table on its own entries, and impute the table.
@@ -95,15 +96,15 @@ def search(
         Column means in scaled units, to which errors are relative; 0 by default.
     spread : v, optional
         Spread of each feature in units of the data; 1 by default. Features may share a unit.
-    times : n, optional
+    timeline : Timeline, optional
         The rows follow each other in time. Imputed values are those of the stack; the smoother that
         is returned combines them with neighbors in time.
     candidates : sequence of Candidate
         The families to compare, cheapest first.
     """
-    rows = _sample_rows(len(X), times, config.max_rows, rng)
+    rows = _sample_rows(len(X), timeline, config.max_rows, rng)
     x, seen = np.where(observed, X, 0)[rows], observed[rows]
-    timeline = None if times is None else Timeline(times[rows])
+    timeline = None if timeline is None else timeline.take(rows)
     with Workers() as workers:
         folds = _hold_out(seen, timeline, rng, config.masking)
         data = SearchData(
@@ -124,19 +125,17 @@ def search(
         )
         selected, first_fold = _select(data, candidates)
     if timeline is not None:
-        selected = timeline.with_smoother(data, selected, first_fold)
+        selected = with_smoother(timeline, data, selected, first_fold)
     return _impute_all_rows(X, observed, rows, selected, monitor)
 
 
-def _sample_rows(n: int, times: Array | None, max_rows: int, rng: np.random.Generator) -> IntArray:
-    """Return the rows to fit on: all, or some at random, or a stretch of time from the middle."""
-    order = np.arange(n) if times is None else np.argsort(times, kind="stable")
-    if n <= max_rows:
-        return order
-    if times is not None:
-        first = (n - max_rows) // 2
-        return order[first : first + max_rows]
-    return order[np.sort(rng.choice(n, max_rows, replace=False))]
+def _sample_rows(
+    n: int, timeline: Timeline | None, max_rows: int, rng: np.random.Generator
+) -> IntArray:
+    """Return the rows to fit on: all, or some at random, or stretches of time from the middle."""
+    if timeline is not None:
+        return timeline.middle(max_rows)
+    return np.arange(n) if n <= max_rows else np.sort(rng.choice(n, max_rows, replace=False))
 
 
 def _hold_out(
@@ -148,10 +147,10 @@ def _hold_out(
     """Return the entries to hold out, n x v: they are missing as the table's own values are."""
     if timeline is None and missing_in_runs(observed, config):
         # Rows next to each other miss the same features; held-out entries must be like that.
-        timeline = Timeline(np.arange(len(observed)))
+        timeline = Timeline(np.arange(len(observed), dtype=np.float64))
     if timeline is None and missing_in_blocks(observed, config):
         return make_pattern_folds(observed, rng, config=config)
-    masks = [] if timeline is None else timeline.make_folds(observed, rng, config)
+    masks = [] if timeline is None else make_gap_folds(timeline, observed, rng, config)
     masks = masks or make_folds(observed, rng, config=config)
     return Folds(masks, sum(masks, np.zeros(observed.shape, bool)))
 
