@@ -86,6 +86,22 @@ def test_rows_count_for_the_components_that_are_marked(name):
 
 
 @pytest.mark.parametrize("name", COMPILED)
+def test_rows_without_a_finite_likelihood_belong_to_no_component_that_is_not_marked(name):
+    mixture, X, observed = apart(np.random.default_rng(0))
+    X[3] = np.nan
+    marks = np.zeros((len(X), len(mixture)), bool)
+    marks[:, 2], marks[4] = True, False
+
+    with using(name):
+        imputed, likely, counts, *_ = core().mixture_moments(X, observed, *mixture.arrays, marks)
+
+    assert np.isnan(imputed[3]).any()
+    assert not likely[:, [0, 1, 3, 4, 5, 6, 7, 8]].any()
+    assert (counts[[0, 1, 3, 4, 5, 6, 7, 8]] == 0).all()
+    assert (imputed[4] == 0).all()
+
+
+@pytest.mark.parametrize("name", COMPILED)
 def test_a_mixture_is_the_same_with_and_without_steps_of_likely_components_only(name):
     mixture, X, observed = apart(np.random.default_rng(0))
     table = em.IncompleteTable(np.where(observed, X, 0), observed)

@@ -96,7 +96,8 @@ public:
         double sum = 0;
         for (double& share : shares) sum += share = std::exp(share - top);
         log_likelihood = top + std::log(sum);
-        for (double& share : shares) share /= sum;
+        for (int k = 0; k < m.K; k++)  // a sum that is not finite gives nothing to the others
+            shares[k] = likely && !likely[row * m.K + k] ? 0 : shares[k] / sum;
     }
 
     // Compute the conditional means of the components with a share in the row that was visited.
