@@ -202,7 +202,7 @@ def from_state(kind: type[M], state: Mapping[str, Any]) -> M:
     record = decode(kind._record_type | None, state["record"])
     if record is not None:
         width = record.width + getattr(model, "_n_side_columns", 0)
-        if hasattr(record, "groups") != (getattr(model, "groups", None) is not None):
+        if _has_groups(record) != (getattr(model, "groups", None) is not None):
             raise ValueError("groups: must be those of the parameter groups")
         if names is not None and len(names) != width:
             raise ValueError(f"feature_names: must be {width} names; got {len(names)}")
@@ -231,6 +231,12 @@ def _estimators() -> dict[str, Any]:
     return {kind.__name__: kind for kind in (Imputer, KFMC, OnlineImputer, OnlineKFMC)}
 
 
+def _has_groups(record: Any) -> bool:
+    """Return whether a stream, or a model of a table, knows groups of rows."""
+    axis = getattr(record, "time", None)
+    return hasattr(record, "groups") or (axis is not None and axis.group is not None)
+
+
 def _try_out(model: Model) -> None:
     """Raise if the model cannot impute the simplest rows: parts of the column means.
 
@@ -247,9 +253,8 @@ def _try_out(model: Model) -> None:
     rows = np.where([every_second, ~every_second], means, np.nan)
     if getattr(model, "_n_side_columns", 0):
         rows, means = model._widen(rows, 0.0, 0.0), model._widen(means, 0.0, 0.0)
-    axis = getattr(record, "time", None)
-    if axis is not None and axis.group is not None:
-        rows[:, axis.group] = 0.0
+    elif _has_groups(record):
+        rows[:, record.time.group] = 0.0
     with _reading, warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
         filled = np.asarray(model.transform(rows))
