@@ -77,7 +77,7 @@ def test_a_window_may_be_smaller_than_a_batch(stream):
 
 
 @cache
-def after_change(drift_detection, seed=11):
+def after_change(drift_detection, seed=13):
     """Return the updates after an abrupt change, and the error some time after it."""
     (truth, observed), (old, seen) = surface(seed), surface(0)
     model = OnlineImputer(**WINDOW, drift_detection=drift_detection)

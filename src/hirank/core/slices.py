@@ -13,6 +13,8 @@ from collections.abc import Callable
 from contextvars import copy_context
 from typing import Any, Generic, TypeVar
 
+import numpy as np
+
 from hirank.core.threads import Cancelled, Workers, current_n_jobs
 
 T = TypeVar("T")
@@ -64,12 +66,14 @@ class _Turns:
         self.cancelled = True
         self.computing.release()
 
-    def run(self, compute: Callable[[], Any], n_jobs: int | None) -> None:
-        """Compute in a thread of its own."""
+    def run(self, compute: Callable[[], Any], n_jobs: int | None, errors: dict[str, Any]) -> None:
+        """Compute in a thread of its own, with the settings of NumPy of the caller."""
         _local.turns = self
         try:
             self.wait()
-            with Workers(n_jobs, limit_blas=False):  # the caller's limit holds in each slice
+            # The caller's limit of BLAS holds in each slice. Contexts carry the handling of
+            # floating-point errors from NumPy 2.2 on only.
+            with Workers(n_jobs, limit_blas=False), np.errstate(**errors):
                 self.result = compute()
         except Cancelled:
             return
@@ -108,7 +112,7 @@ class Slices(Generic[T]):
         self._lock = threading.Lock()  # several threads may ask for the result
         self._process = os.getpid()
         self._turns = _Turns(budget)
-        context, arguments = copy_context(), (compute, current_n_jobs())
+        context, arguments = copy_context(), (compute, current_n_jobs(), np.geterr())
         # Daemons do not keep a program from ending, and wait without using a processor.
         threading.Thread(
             target=context.run,
