@@ -74,7 +74,7 @@ class Imputer(BaseImputer[FittedImputer]):
     groups : str or int, optional
         Name or number of a column with labels, text or numbers, of devices or other groups: rows of
         one group follow each other, those of others do not. Without `time` they do in the given
-        order. The column must be complete; it is no feature and passes through. How rows change is
+        order. The column must be complete; it is not a feature, and is returned unchanged. How rows change is
         learned from all groups, so ``transform`` takes new ones. Text makes the array that is
         returned one of objects; with ``set_output(transform="pandas")`` it is a data frame.
         ``interval`` and ``sample`` have numbers in its place.
