@@ -14,7 +14,14 @@ from helpers.streams import NAMES, csv, small, table
 
 import hirank
 from hirank.cli.stream.checkpoint import Checkpoint, Output, Position
-from hirank.exceptions import FileError, InputError, OutputError, OutputExistsError, ParameterError
+from hirank.exceptions import (
+    FileError,
+    InputError,
+    ModelFileError,
+    OutputError,
+    OutputExistsError,
+    ParameterError,
+)
 
 pytest.importorskip("typer")
 from hirank.cli.app import Stream
@@ -173,6 +180,17 @@ def test_a_model_of_a_table_imputes_and_learns_nothing(tmp_path, capfd):
     expected = fitted.transform(pandas.DataFrame(new, columns=list(NAMES)))
     np.testing.assert_allclose(got, expected, rtol=1e-5)
     assert path.read_bytes() == saved
+
+
+@pytest.mark.parametrize("ordered", [{"time": True}, {"groups": 0}])
+def test_a_model_that_needs_neighbors_in_time_is_refused(tmp_path, ordered):
+    X = table(60)
+    X[:, 0] = np.arange(60) % 2
+    path = tmp_path / "ordered.hirank"
+    hirank.Imputer(**ordered, max_time=0.2, random_state=0).fit(X).save(path)
+
+    with pytest.raises(ModelFileError, match="rows that are close in time"):
+        stream(path, csv(table(5, seed=3)))
 
 
 def test_a_file_that_was_read_is_not_read_again(model, capfd):

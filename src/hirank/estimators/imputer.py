@@ -74,10 +74,10 @@ class Imputer(BaseImputer[FittedImputer]):
     groups : str or int, optional
         Name or number of a column with labels, text or numbers, of devices or other groups: rows of
         one group follow each other, those of others do not. Without `time` they do in the given
-        order. The column must be complete; it is not a feature, and is returned unchanged. How rows change is
-        learned from all groups, so ``transform`` takes new ones. Text makes the array that is
-        returned one of objects; with ``set_output(transform="pandas")`` it is a data frame.
-        ``interval`` and ``sample`` have numbers in its place.
+        order. The column must be complete; it is not a feature, and is returned unchanged. How rows
+        change is learned from all groups, so ``transform`` takes new ones. If labels are text, the
+        array that is returned is one of objects; with ``set_output(transform="pandas")`` it is a
+        data frame. ``interval`` and ``sample`` have numbers in the place of text.
     max_gap : int, optional
         Entries in gaps of more rows than this, in order of time, remain NaN. Requires `time` or
         `groups`.

@@ -21,6 +21,7 @@ from hirank.cli.stream.layouts import Detected, Detector
 from hirank.cli.stream.loop import Session
 from hirank.cli.stream.model import StreamModel, open_model
 from hirank.cli.stream.signals import Signals
+from hirank.cli.stream.sources import Lines
 from hirank.exceptions import InputError, OutputError, ParameterError
 from hirank.io.cell_format import CellFormat
 from hirank.io.dialect import check_delimiter
@@ -61,10 +62,7 @@ def run(options: Stream, reporter: Reporter) -> None:
             return
         own = [path, checkpoint.path, *([] if output.path is None else [output.path])]
         lines = open_lines(source, restart, stop, follow=options.follow, own=own)
-        last = checkpoint.last
-        is_same = last is not None and not options.restart and last.input == lines.start
-        # With --restart the input is another one, and the output may still be continued.
-        kept = last if is_same or (options.restart and not options.force) else None
+        kept, is_same = _find_kept(options, checkpoint.last, lines)
         aside = model.time_column, model.group_column
         cells = CellFormat(markers, options.decimal, options.digits, *aside)
         detector = Detector(options, cells, lines, model, reporter)
@@ -75,11 +73,26 @@ def run(options: Stream, reporter: Reporter) -> None:
             raise InputError("The input is empty. It must have a header line or a row.")
         place = None if kept is None else kept.output
         output.open(place, cut=lines.is_file and is_same, force=options.force)
-        is_continued = lines.start is not None and lines.start.offset > 0
-        has_top = output.size > 0 or (output.path is None and is_continued)
-        top = b"" if has_top else detected.top
+        top = b"" if _has_top(output, lines) else detected.top
         parts = (lines, detected, model, output, checkpoint, reporter, stop, top)
         Session(options, *parts).run()
+
+
+def _find_kept(
+    options: Stream, last: Position | None, lines: Lines
+) -> tuple[Position | None, bool]:
+    """Return the position whose output is continued, and whether the input is the same.
+
+    With --restart the input is another one, and the output may still be continued.
+    """
+    is_same = last is not None and not options.restart and last.input == lines.start
+    return last if is_same or (options.restart and not options.force) else None, is_same
+
+
+def _has_top(output: Output, lines: Lines) -> bool:
+    """Return whether the output has its first line already."""
+    is_continued = lines.start is not None and lines.start.offset > 0
+    return output.size > 0 or (output.path is None and is_continued)
 
 
 def _saves(options: Stream, source: Path | None, model: Path) -> bool:

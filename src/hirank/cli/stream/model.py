@@ -191,38 +191,52 @@ def open_model(
         if frozen:
             raise ModelFileError(path, "No such file. Omit --frozen to start a new model.")
         reporter.note(f"{path.name} does not exist: a new model learns from the first rows on.")
-        order = "auto" if time is None else time
         if time in ORDERS:
             raise ParameterError("time", f"must not be {time!r}, which has another meaning.")
-        new = OnlineImputer(random_state=0, time=order, groups=groups)
+        new = OnlineImputer(random_state=0, time="auto" if time is None else time, groups=groups)
         return StreamModel(new, frozen=False, coverage=coverage)
     model = load_model(path)
-    known = StreamModel(model, frozen=True)
-    if time is not None and known.time_column != time:
-        problem = "This model does not take times from that column. Omit --time, or start anew."
-        raise ModelFileError(path, problem)
-    if groups is not None and known.group_column != groups:
-        problem = "This model does not take labels from that column. Omit --group, or start anew."
-        raise ModelFileError(path, problem)
-    if getattr(model, "groups", None) is not None and known.names is None:
-        problem = "The column of groups has no name. Fit the model to rows with column names."
-        raise ModelFileError(path, problem)
-    if not isinstance(model, OnlineImputer | OnlineKFMC):
-        time = getattr(model, "time", None)
-        if time is not None and time is not False:  # 0 is a column
-            raise ModelFileError(
-                path,
-                "This model imputes a row with the help of rows that are close in time. Use hirank "
-                "apply, or fit a model without --time.",
-            )
-        if not frozen:
-            reporter.note(f"{path.name} is a model of a table: it imputes rows and learns nothing.")
-        frozen = True
-    if coverage is not None and not isinstance(model, OnlineImputer):
-        raise ModelFileError(path, "This model has no intervals for streams. Omit --interval.")
-    if forecasts and (not isinstance(model, OnlineImputer) or model.time is None):
-        raise ModelFileError(path, "This model has no forecasts. Omit --forecast.")
-    opened = StreamModel(model, frozen=frozen, coverage=coverage)
-    if frozen and not opened.is_fitted:
-        raise ModelFileError(path, "The model has seen too few rows. Omit --frozen.")
+    is_online = isinstance(model, OnlineImputer | OnlineKFMC)
+    opened = StreamModel(model, frozen=frozen or not is_online, coverage=coverage)
+    for is_unsuited, problem in _find_problems(opened, time, groups, forecasts=forecasts):
+        if is_unsuited:
+            raise ModelFileError(path, problem)
+    if not (is_online or frozen):
+        reporter.note(f"{path.name} is a model of a table: it imputes rows and learns nothing.")
     return opened
+
+
+def _find_problems(
+    opened: StreamModel, time: str | None, groups: str | None, *, forecasts: bool
+) -> list[tuple[bool, str]]:
+    """Return why a model may be unsuited for what is asked of it, and whether it is."""
+    model = opened.model
+    has_filters = isinstance(model, OnlineImputer) and model.time is not None
+    return [
+        (
+            time is not None and opened.time_column != time,
+            "This model does not take times from that column. Omit --time, or start anew.",
+        ),
+        (
+            groups is not None and opened.group_column != groups,
+            "This model does not take labels from that column. Omit --group, or start anew.",
+        ),
+        (
+            getattr(model, "_is_ordered", False),
+            "This model imputes a row with the help of rows that are close in time. Use hirank "
+            "apply, or fit a model without --time and --group.",
+        ),
+        (
+            getattr(model, "groups", None) is not None and opened.names is None,
+            "The column of groups has no name. Fit the model to rows with column names.",
+        ),
+        (
+            opened.coverage is not None and not isinstance(model, OnlineImputer),
+            "This model has no intervals for streams. Omit --interval.",
+        ),
+        (forecasts and not has_filters, "This model has no forecasts. Omit --forecast."),
+        (
+            opened.frozen and not opened.is_fitted,
+            "The model has seen too few rows. Omit --frozen.",
+        ),
+    ]
