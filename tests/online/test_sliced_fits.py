@@ -65,9 +65,26 @@ def test_results_do_not_depend_on_how_rows_are_split_into_calls(stream):
     by_batch = np.concatenate([whole.partial_fit_transform(X) for X in np.split(stream.X, 6)])
     by_row, _ = one_by_one(single, stream.X)
 
-    late = slice(50, None)  # batches with the first rows were imputed after the first fit
+    late = slice(100, None)  # batches before the end of the first fit were imputed after it
     assert by_batch[late].tobytes() == by_row[late].tobytes()
     assert whole.dictionary_.tobytes() == single.dictionary_.tobytes()
+
+
+def test_rows_in_no_order_that_come_with_the_first_fit_are_imputed_by_its_model(stream):
+    X = stream.X[:60]
+
+    filled = make().partial_fit_transform(X)
+    by_model = make(OnlineImputer, time=None).partial_fit_transform(X[:40])
+
+    np.testing.assert_array_equal(filled[:40], by_model)
+
+
+def test_a_row_alone_does_not_wait_for_the_first_fit(stream):
+    model = make().partial_fit(stream.X[:39])
+
+    model.partial_fit_transform(stream.X[39:40])
+
+    assert model._stream.learning.computation(None, 0).taken == 1
 
 
 @pytest.mark.parametrize("through", [deepcopy, lambda x: pickle.loads(pickle.dumps(x))])

@@ -312,6 +312,7 @@ class BaseOnline(StreamMixin, BaseTransformer, Generic[S]):
         stream = self._new_stream(rows.shape[1]) if known is None else known
         config = self._config()
         filled, early = rows.copy(), np.zeros(len(rows), bool)
+        without_model = np.zeros(len(rows), bool)
         if options:
             filled = np.repeat(rows[None], 3, axis=0)
         has_values: BoolArray = ~np.asarray(np.isnan(rows).all(axis=1))
@@ -320,6 +321,7 @@ class BaseOnline(StreamMixin, BaseTransformer, Generic[S]):
             part = slice(start, _next_stop(has_values, start, max(1, stream.needs(config))))
             before, learned, start = stream.batches, _learns(stream), part.stop
             early[part] = has_values[part] & (not stream.can_impute)
+            without_model[part] = stream.model is None
             now = {name: values[part] for name, values in more.items()}
             stream, done = stream.append(rows[part], config, impute=impute, **now, **options)
             if done is not None:
@@ -327,12 +329,24 @@ class BaseOnline(StreamMixin, BaseTransformer, Generic[S]):
             if (learned or stream.batches > before) and not _learns(stream):
                 self._print_update(stream)
         if impute:
+            at = np.flatnonzero(without_model & ~early)
+            labels = {name: values[at] for name, values in more.items() if name == "labels"}
+            settings = {**options, **labels, "slices": len(rows)}
+            again = self._complete_early(stream, rows[at], config, settings) if len(at) else None
+            if again is not None:
+                filled[..., at, :] = np.where(np.isnan(again), filled[..., at, :], again)
             filled = self._finish(filled, rows, stream, early, config, options)
         elif not has_values.all() and not self._uses_order:
             warn(SkippedRowsWarning(int((~has_values).sum()), "they have no observed values."))
         self._note_times(known, stream)
         self._commit(stream, given.columns)
         return self._widen(filled, more.get("times", np.nan))
+
+    def _complete_early(
+        self, stream: S, rows: Array, config: Any, settings: dict[str, Any]
+    ) -> Array | None:
+        """Return rows that came before the first model, imputed by it; None if not by it."""
+        return None
 
     def _finish(
         self,

@@ -481,6 +481,11 @@ class OnlineImputer(BaseOnline[StreamState]):
             self, X, self.n_passes * (n // config.batch_size + 1), verbose=0, step_verbose=0
         )
 
+    def _complete_early(
+        self, stream: StreamState, rows: Array, config: WindowConfig, settings: dict[str, Any]
+    ) -> Array | None:
+        return stream.complete_early(rows, config, **settings)
+
     def _fit_stream(
         self,
         stream: StreamState,

@@ -43,8 +43,9 @@ class StreamMixin(ABC):
         """Impute the next rows of a stream before anything is learned from them, then learn.
 
         Rows that arrive before the first fit are imputed by the model if it is fitted in the same
-        call. Otherwise :class:`hirank.OnlineImputer` and :class:`hirank.OnlineKFMC` impute them
-        with the means so far, with a warning, and baselines raise an error and learn nothing.
+        call, unless they follow each other in time: :class:`hirank.OnlineImputer` imputes these by
+        the rows before them. Otherwise it and :class:`hirank.OnlineKFMC` impute them with the means
+        so far, with a warning, and baselines raise an error and learn nothing.
 
         Parameters
         ----------

@@ -86,6 +86,25 @@ class GroupedStream(StreamState):
             done[..., at, :] = StreamState.complete(stream, rows[at], config, now, coverage)
         return done
 
+    def complete_early(
+        self,
+        rows: Array,
+        config: WindowConfig,
+        coverage: float | None = None,
+        *,
+        slices: int,
+        labels: Sequence[str] = (),
+    ) -> Array:
+        """Return rows that came before the first model, imputed by it; NaN if not by it."""
+        done = np.full(rows.shape if coverage is None else (3, *rows.shape), np.nan)
+        each = np.array(labels, dtype=object)
+        for label in dict.fromkeys(labels):
+            at = np.flatnonzero(each == label)
+            stream = self.with_filters(self.groups.get(label), config)
+            found = StreamState.complete_early(stream, rows[at], config, coverage, slices=slices)
+            done[..., at, :] = np.nan if found is None else found
+        return done
+
     def append(
         self,
         rows: Array,

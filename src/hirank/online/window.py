@@ -132,6 +132,27 @@ class StreamState:
         expected = self.arrivals.complete(rows, times, config.arrival)
         return self._with_first_model(config)._impute(rows, expected, config, coverage)
 
+    def complete_early(
+        self, rows: Array, config: WindowConfig, coverage: float | None = None, *, slices: int
+    ) -> Array | None:
+        """Return rows that came before the first model, imputed by it alone; None if not by it.
+
+        It imputes rows that are in no order, if its fit ends with so many slices: a caller that
+        passed many rows at once can wait longer.
+        """
+        if config.arrival is None or not config.arrival.guarded:
+            return None
+        if self.arrivals.ordered is None or self.arrivals.in_order(config.arrival):
+            return None
+        if self.model is None and self.learning is not None:
+            fit = self.learning.computation(self._fit(config), config.slice_work)
+            while not fit.done and fit.taken < slices:
+                fit.advance()
+            if not fit.done:
+                return None
+        stream = self._with_first_model(config)
+        return None if stream.model is None else stream._impute(rows, None, config, coverage)
+
     def append(
         self,
         rows: Array,
