@@ -61,7 +61,8 @@ class LowRankKernels:
         trials = [self._scored(fit, first, best) for fit in fits]
         for fit, trial in zip(fits, trials, strict=True):
             same = [one for one in trials if one.family == trial.family]
-            others = [one for one in trials if one is not trial]
+            # Not those that are rejected anyway: of its own family, and of degree 1.
+            others = [one for one in trials if one.family != trial.family and not one.rejected]
             if trial is min(same, key=_loss) and first.can_improve(trial, [*others, best]):
                 whole = self._fit_other_folds(fit, data, starts)
                 yield self._scored(whole, data, best, averaged=not fit.spec.rough).report(data)
