@@ -117,7 +117,7 @@ class BaseTransformer(
         -------
         X : array, n_samples x n_features_out
         """
-        return self._output(*self._fit(X))
+        return self._restore_labels(X, self._output(*self._fit(X)))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -128,6 +128,10 @@ class BaseTransformer(
     def _workers(self) -> Workers:
         """Return the threads that this estimator may use; one if it has no `n_jobs`."""
         return Workers(getattr(self, "n_jobs", None))
+
+    def _restore_labels(self, X: Any, out: Array) -> Any:
+        """Return imputed rows with the labels of groups in X that are text, if there are any."""
+        return out
 
     @abstractmethod
     def _fit(self, X: Any) -> tuple[Any, Any, Any]:
@@ -227,7 +231,7 @@ class BaseImputer(BaseTransformer, Generic[F]):
         table, observed = self._read(X)
         with self._workers():
             filled = self._fitted.complete(table, observed)
-        return self._output(table, observed, filled)
+        return self._restore_labels(X, self._output(table, observed, filled))
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
         """Return the names of the columns of the output.

@@ -215,34 +215,6 @@ class Imputer(BaseImputer[FittedImputer]):
     }
 
     @with_callbacks  # type: ignore[untyped-decorator]
-    def fit_transform(self, X: Any, y: object = None) -> Any:
-        """Fit the imputer to a table, and return the table imputed.
-
-        Parameters
-        ----------
-        X : array-like, n_samples x n_features
-        y : ignored
-
-        Returns
-        -------
-        X : array, n_samples x n_features_out
-        """
-        return self._restore_labels(X, self._output(*self._fit(X)))
-
-    def transform(self, X: Any) -> Any:
-        """Impute rows with the fitted model, which does not change.
-
-        Parameters
-        ----------
-        X : array-like, n_samples x n_features
-
-        Returns
-        -------
-        X : array, n_samples x n_features_out
-        """
-        return self._restore_labels(X, super().transform(X))
-
-    @with_callbacks  # type: ignore[untyped-decorator]
     def fit_interval(self, X: Any, coverage: float = 0.9) -> tuple[Any, Array, Array]:
         """Fit the imputer, and return the table imputed, with intervals around missing values.
 
@@ -453,14 +425,13 @@ class Imputer(BaseImputer[FittedImputer]):
         names = None if reset else getattr(self, "feature_names_in_", None)
         return take_labels(X, self.groups, names)
 
-    def _restore_labels(self, X: Any, out: Any) -> Any:
-        """Return imputed rows with the labels of X, if these are text."""
+    def _restore_labels(self, X: Any, out: Array) -> Any:
         labels = self._take_labels(X)[1]
         if labels is None or labels.given is None:
             return out
         before = self.has_values_[: labels.column]
         place = labels.column if self.keep_empty_features else int(before.sum())
-        return replace(labels, column=place).restore(np.asarray(out), X, self)
+        return replace(labels, column=place).restore(out, X, self)
 
     def _max_steps(self) -> int:
         return 10 * (len(default_path()) + 1) * self.max_iter
