@@ -226,9 +226,9 @@ class GroupLimitWarning(UserWarning):
 
     def __str__(self) -> str:
         return (
-            f"The stream has more than {self.limit} groups. With each further one, that without a "
-            "row for the longest time is forgotten, and starts anew if it comes back. Split the "
-            "groups among several streams to keep all."
+            f"The stream has more than {self.limit} groups. With each further one, the group "
+            "without a row for the longest time is forgotten, and starts anew if it comes back. "
+            "Split the groups among several streams to keep all."
         )
 
 

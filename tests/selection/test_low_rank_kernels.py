@@ -9,7 +9,9 @@ import pytest
 from helpers import selection
 from helpers.selection import SMALL, missing_error
 
+from hirank import Imputer
 from hirank.core.bounds import Bounds
+from hirank.datasets import polynomial_manifolds
 from hirank.models.fit_schatten import EXACT_SMOOTHINGS, SchattenEnd, SchattenFitter
 from hirank.models.weighted import WeightedModel
 from hirank.optim.trace import Monitor, TrialFinished
@@ -587,3 +589,12 @@ def test_kernels_that_cannot_improve_the_stack_are_fitted_to_the_first_fold_only
     assert all(trial.rejected for trial in trials)
     assert {len(trial.filled) for trial in trials} == {1}
     assert len(data.folds) > 1
+
+
+def test_no_dictionary_takes_the_place_of_a_kernel_that_is_far_ahead_on_a_complete_table():
+    X = polynomial_manifolds(200, 30, manifolds=1, random_state=0)[:100]
+
+    results = Imputer(random_state=0).fit(X).search_results_
+
+    assert "low-rank kernel (poly)" in results["family"]
+    assert "dictionary" not in results["family"]

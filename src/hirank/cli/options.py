@@ -31,8 +31,8 @@ _HELP = {
         "unchanged; may be repeated.",
         "--time COLUMN": "The column that contains the times of the rows, as numbers or dates. "
         "Rows that are close in time help to impute each other.",
-        "--group COLUMN": "The column that contains labels, such as names of devices: rows of one "
-        "follow each other in time, those of different ones do not.",
+        "--group COLUMN": "Column with labels, such as names of devices. Rows of one device follow "
+        "each other in time, rows of different devices do not.",
         "--in-order": "The rows are in the order of time and evenly spaced; instead of --time.",
         "--delimiter": 'Delimiter of a text file, one character or "tab"; detected by default.',
         "--encoding": "Encoding of a text file.",
@@ -76,8 +76,8 @@ _HELP = {
         "--save FILE": "Save the fitted model for `hirank apply`.",
         "--interval COVERAGE": "Add two columns for each numeric one: the ends of intervals that "
         "contain the missing value with this probability, for instance 0.9.",
-        "--forecast ROWS": "At the end of the input, write so many rows that are expected next, of "
-        "each group, in order; a column or member `forecast` numbers them.",
+        "--forecast ROWS": "At the end of the input, also write this number of forecast rows for "
+        "each group. A column (in JSON lines, a member) `forecast` numbers them.",
         "--digits": "Significant digits of imputed values in text files.",
         "--force": "Overwrite output files that exist.",
         "--plot FILE.png": "Draw the errors.",

@@ -63,12 +63,12 @@ class Labels:
 def take_labels(X: Any, key: str | int | None, names: Names) -> tuple[Any, Labels | None]:
     """Return a table in which numbers take the place of text labels, and the labels.
 
-    `names` are those of the columns of a table without names. What is no table is returned as it
-    is, for the checks of scikit-learn.
+    `names` are those of the columns of a table without names. What is not a table is returned as
+    it is, for the checks of scikit-learn.
     """
     if key is None:
         return X, None
-    if not isinstance(X, np.ndarray):  # of which narwhals takes .1 ms to find that it is none
+    if not isinstance(X, np.ndarray):  # narwhals takes .1 ms to reject an array
         frame = nw.from_native(X, pass_through=True)
         if isinstance(frame, nw.DataFrame):
             return _take_from_frame(frame, key)

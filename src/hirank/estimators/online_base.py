@@ -31,9 +31,9 @@ from hirank.estimators.validation import (
 )
 from hirank.exceptions import EmptyRowsWarning, SkippedRowsWarning, WarmupWarning, warn
 from hirank.kernels import Kernel
-from hirank.models.fit_dictionary import default_n_components
 from hirank.online.algorithm2 import Algorithm2Model, Algorithm2Stream
 from hirank.online.buffer import WindowModel
+from hirank.online.config import n_points
 from hirank.online.updates import Update
 from hirank.online.window import StreamState
 from hirank.optim.trace import Callback
@@ -260,10 +260,9 @@ class BaseOnline(StreamMixin, BaseTransformer, Generic[S]):
 
     def _points(self, n: int) -> int:
         """Return the number of points of the dictionary for n rows."""
-        if self.n_components == "auto":
-            return default_n_components(n)
-        check_n_components(int(self.n_components), n)
-        return min(n, int(self.n_components))
+        if self.n_components != "auto":
+            check_n_components(int(self.n_components), n)
+        return n_points(self.n_components, n)
 
     def _learn(self, X: Any, *, impute: bool) -> Array | None:
         self._check_params()

@@ -107,11 +107,12 @@ class OnlineImputer(BaseOnline[StreamState]):
         .5 ms a row at 30 features (2 ms without the compiled core) and 4 ms at 500.
     groups : str or int, optional
         Name or number of a column with labels, text or numbers, of devices or other groups: rows of
-        one follow each other in time, those of different ones do not. The column is passed through.
-        Each group has its own filters, covariances and clock; the model of the window is learned
-        from the rows of all. The first row of a new group is imputed by that model. Of 1000 groups
-        the filters are kept; with one more, the group without a row for the longest time is
-        forgotten, with a :class:`~hirank.exceptions.GroupLimitWarning` for the first.
+        one group follow each other in time, those of different groups do not. The column is
+        returned unchanged. Each group has its own filters, covariances and clock; the model of the
+        window is learned from the rows of all groups, and imputes the first row of a new one. The
+        filters of up to 1000 groups are kept. With one more, the group without a row for the
+        longest time is forgotten, and a :class:`~hirank.exceptions.GroupLimitWarning` is issued the
+        first time.
     missing_values : float, default=nan
         The placeholder of a missing value. NaN always counts as missing as well.
     add_indicator : bool, default=False
